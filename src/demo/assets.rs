@@ -13,7 +13,7 @@
 //! product of a price and an amount has at most eight places at Binance; eight times a day's
 //! turnover, in ticks times steps, and 2^20 times its volume are below 2^62.
 
-use super::random::{RandomStream, derive_key};
+use super::candle::{RandomStream, derive_key};
 
 /// A coin or a currency.
 #[derive(Debug)]

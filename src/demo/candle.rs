@@ -1,14 +1,15 @@
 //! A candle of the demo exchange, and its division into shorter candles.
 //!
 //! [`DemoCandle::then`] joins two consecutive candles; [`DemoCandle::divide`] and
-//! [`DemoCandle::divide_into_seconds`] are its inverse. A candle does not know its time: what differs
-//! from one time to another comes from the [`RandomStream`] that the caller passes.
+//! [`DemoCandle::divide_into_seconds`] are its inverse. A candle does not know its time: what differs from
+//! one time to another comes from the [`RandomStream`] that the caller passes. Its numbers depend only on a
+//! key, a tag and an index, so candles can be generated in any order.
 //!
 //! Invariant of a division, exact and tested: the first part opens where the parent opens, each
 //! other part where the one before it closed, and the last part closes where the parent closes; the
 //! highest high and the lowest low are the parent's; and the volumes sum to the parent's.
 
-use super::random::RandomStream;
+use crate::rng::{GOLDEN, Rng, mix};
 
 /// A candle with its prices in ticks and its volume in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,6 +206,37 @@ impl DemoCandle {
     }
 }
 
+/// A stream of pseudorandom numbers.
+pub(super) struct RandomStream(Rng);
+
+impl RandomStream {
+    /// The stream for the `index`-th item of the kind `tag`, under `key`.
+    pub(super) fn new(key: u64, tag: u64, index: i64) -> RandomStream {
+        RandomStream(Rng::new(mix(mix(key ^ tag.wrapping_mul(GOLDEN)) ^ index as u64)))
+    }
+
+    /// The next 64 bits.
+    pub(super) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// The next number, from 0 to `end - 1`. `end` is at least 1.
+    pub(super) fn below(&mut self, end: i64) -> i64 {
+        debug_assert!(end > 0);
+        self.0.below(end as u64) as i64
+    }
+
+    /// The next number, from `-most` to `most`.
+    pub(super) fn around(&mut self, most: i64) -> i64 {
+        self.below(2 * most + 1) - most
+    }
+}
+
+/// Derives the key for `name` from another key.
+pub(super) fn derive_key(key: u64, name: &str) -> u64 {
+    name.bytes().fold(mix(key ^ GOLDEN), |key, byte| mix(key ^ u64::from(byte)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,5 +324,26 @@ mod tests {
             parent.divide_into_seconds(&mut fresh, &mut RandomStream::new(seed, 0, 0));
             assert_eq!(used, fresh);
         }
+    }
+
+    #[test]
+    fn draws_stay_in_their_range_and_reach_its_ends() {
+        let mut random = RandomStream::new(1, 2, 3);
+        let mut seen = [0; 7];
+        for _ in 0..1000 {
+            seen[random.below(7) as usize] += 1;
+            assert!((-3..=3).contains(&random.around(3)));
+        }
+        assert!(seen.iter().all(|count| *count > 80), "{seen:?}");
+        assert_eq!(random.below(1), 0);
+        assert_eq!(random.around(0), 0);
+    }
+
+    #[test]
+    fn names_and_places_have_streams_of_their_own() {
+        assert_ne!(derive_key(1, "BTC"), derive_key(2, "BTC"));
+        assert_ne!(derive_key(1, "BTC"), derive_key(1, "CTB"));
+        assert_ne!(RandomStream::new(1, 1, 7).bits(), RandomStream::new(1, 1, 8).bits());
+        assert_ne!(RandomStream::new(1, 1, 7).bits(), RandomStream::new(1, 2, 7).bits());
     }
 }

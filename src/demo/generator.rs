@@ -8,8 +8,7 @@
 //! candle includes the current second, and in its last millisecond it has its final values.
 
 use super::assets::DemoMarket;
-use super::candle::DemoCandle;
-use super::random::RandomStream;
+use super::candle::{DemoCandle, RandomStream};
 
 pub(super) const DAY: i64 = 86_400;
 

@@ -3,9 +3,8 @@
 //! This module owns the 24-hour window, and turns ticks and steps into decimals.
 
 use super::assets::DemoMarket;
-use super::candle::DemoCandle;
+use super::candle::{DemoCandle, RandomStream, derive_key};
 use super::generator::{DAY, Generator};
-use super::random::{RandomStream, derive_key};
 use crate::decimal::Decimal;
 use crate::interval::Interval;
 use crate::record::{Candle, Ticker};

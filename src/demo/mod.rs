@@ -24,7 +24,6 @@ mod bodies;
 mod candle;
 mod generator;
 mod made;
-mod random;
 mod replay;
 mod script;
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod replay;
 mod shape;
 
 use super::assets::{DemoMarket, MARKETS};
-use super::random::RandomStream;
+use super::candle::RandomStream;
 use super::*;
 use crate::decimal::Decimal;
 use serde_json::Value as Json;

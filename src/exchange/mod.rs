@@ -15,14 +15,14 @@
 //! `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who
 //! takes the records), `call` (what can be asked), `target` (path and query of a request),
 //! `endpoint` (what a file says about one request), `dialect` (what a file says), `check` (what is
-//! wrong with a file), `reading` (all of it together), `explain` (the same for a person), and
-//! `registry`, the table of exchanges. A file becomes structs by the macros of `config::members`.
+//! wrong with a file, and the table of exchanges), `reading` (all of it together) and `explain` (the same
+//! for a person). A file becomes structs by the macros of `config::members`.
 //!
 //! # To add an exchange
 //!
 //! Without building marketd, write a file and name it as a source's dialect. To build it in:
 //!
-//! 1. Put the file into `dialects`, and its name into `registry.rs`. Say in its `notes` where the figures
+//! 1. Put the file into `dialects`, and its name into `check.rs`. Say in its `notes` where the figures
 //!    are from, and which of them no recording confirms.
 //! 2. Test it in `src/exchange/tests`, in a module of its own or in `targets_and_refusals.rs`: the target of
 //!    each call, bodies of errors, and what no recording shows. Its name joins the list of `testing.rs`.
@@ -39,7 +39,7 @@
 //!    pieces. It must also equal what CCXT has made of the body (`expected` in the file), but for the entries
 //!    of `DIFFERS` in `tickers.rs`, `candles.rs` and `markets.rs` there, each with its reason.
 //! 6. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
-//!    lengths of `BUILT_IN` in `registry.rs`, `FAKES` in `tests/fakes.rs` and `EXCHANGES` in
+//!    lengths of `BUILT_IN` in `check.rs`, `FAKES` in `tests/fakes.rs` and `EXCHANGES` in
 //!    `tests/decoders.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
 //!
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
@@ -61,7 +61,6 @@ mod pair;
 mod path;
 mod reading;
 mod refusal;
-mod registry;
 mod shape;
 mod sink;
 mod target;
@@ -71,10 +70,10 @@ mod ticker;
 mod value;
 
 pub use call::{BudgetLimit, Call, Meter, NextPage, Page, RequestKind, Way};
+pub use check::{FILE_BYTES, SCHEMA};
 pub use dialect::Dialect;
 pub use error::{ItemFault, ReadError, RefusalKind, Reject};
 pub use explain::Explained;
 pub use items::Caps;
 pub use reading::Reading;
-pub use registry::{FILE_BYTES, SCHEMA};
 pub use sink::Sink;

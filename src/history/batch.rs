@@ -1,10 +1,11 @@
-//! A batch: everything that one flush writes.
+//! A batch: everything that one flush writes, and the texts that name series and quotes in it.
 //!
 //! A batch that could not be written comes back. [`Batch::absorb`] merges later changes into it by key.
 //! So the memory that it takes while the disk is full depends on what changed, not on how often.
 
-use super::names::{QuoteName, SavedQuote, SeriesName};
-use crate::record::{Candle, MarketRules};
+use crate::interval::Stored;
+use crate::record::{Candle, MarketRules, Ticker};
+use crate::time::UnixMs;
 use rangemap::RangeSet;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -132,4 +133,33 @@ impl Changes {
         self.covered.extend(later.covered);
         self.candles.extend(later.candles);
     }
+}
+
+/// The name of a stored series.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeriesName {
+    /// Id of the source in the configuration.
+    pub source: Box<str>,
+    /// Canonical symbol: `BTC/USDT`.
+    pub symbol: Box<str>,
+    /// The interval of its candles.
+    pub interval: Stored,
+}
+
+/// The name of a stored quote, or of the stored rules of a market.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QuoteName {
+    /// Id of the source in the configuration.
+    pub source: Box<str>,
+    /// Canonical symbol: `BTC/USDT`.
+    pub symbol: Box<str>,
+}
+
+/// The last quote of a market, which is kept over a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedQuote {
+    /// Its numbers.
+    pub ticker: Ticker,
+    /// When the last poll with this quote was received.
+    pub received_at: UnixMs,
 }

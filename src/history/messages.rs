@@ -1,8 +1,7 @@
 //! Jobs for the disk thread, and its answers.
 
-use super::batch::Batch;
+use super::batch::{Batch, QuoteName, SavedQuote, SeriesName};
 use super::error::{OpenError, StoreError};
-use super::names::{QuoteName, SavedQuote, SeriesName};
 use crate::record::{Candle, Edge, MarketRules};
 use std::ops::Range;
 

@@ -9,19 +9,17 @@
 mod batch;
 mod error;
 mod messages;
-mod names;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Changes};
+pub use batch::{Batch, Changes, QuoteName, SavedQuote, SeriesName};
 pub use error::{OpenError, StoreError, Unusable};
 pub use messages::{
     DiskJob, Extent, Loaded, Opened, PAGE, ReadJob, Reply, Rows, SeriesHead, Unwritten, Written,
     WrittenSeries,
 };
-pub use names::{QuoteName, SavedQuote, SeriesName};
 
 /// Marks the file as marketd's among all SQLite files: `mktd`.
 pub const APPLICATION_ID: u32 = 0x6d6b_7464;

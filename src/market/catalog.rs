@@ -12,22 +12,20 @@
 //! [`Catalog::refresh_list`] changes all of it at once. [`Catalog::version`] increases if any of it
 //! differs.
 
-mod ecosystem;
 mod groups;
 mod refresh;
 mod roster;
 
-pub use ecosystem::EcosystemEntry;
-pub use groups::Category;
+pub use groups::{Category, EcosystemEntry};
 pub use roster::{EmptyList, ListChange, Listing};
 
-use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
+use super::symbol::{SourceId, SymbolId};
 use crate::config::{Config, SourceChange};
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
-use ecosystem::EcosystemList;
+use groups::EcosystemList;
 use groups::Groups;
 use roster::Roster;
 use std::collections::BTreeSet;

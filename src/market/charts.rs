@@ -7,11 +7,11 @@
 //! The caller decides which series are wanted and what is fetched for them.
 
 use super::chunk::seconds;
-use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
 use super::report::{Answer, Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
 use super::silence::TOGETHER;
+use super::symbol::{SourceId, SymbolId};
 use super::touched::Touched;
 use super::window::floor_slot;
 use crate::config::{HistoryConfig, Limits};

@@ -4,10 +4,9 @@
 
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
-use super::ids::SourceId;
-use super::ids::SymbolId;
 use super::report::{Evidence, Reported};
 use super::series::{MAX_PROVISIONAL, Series, SeriesKey};
+use super::symbol::{SourceId, SymbolId};
 use super::testing::{all_of, split_mix};
 use super::window::needed;
 use crate::decimal::Decimal;

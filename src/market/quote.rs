@@ -18,7 +18,7 @@ mod normalize;
 pub use feed::{Awaited, Quote, QuoteCounts, QuoteTurn};
 pub use normalize::QuoteReject;
 
-use super::ids::{SourceId, SymbolId};
+use super::symbol::{SourceId, SymbolId};
 use super::touched::Touched;
 use crate::config::SourceConfig;
 use crate::record::Ticker;

@@ -24,10 +24,10 @@
 
 use super::chart::Recent;
 use super::chunk::{CHUNK_SLOTS, Chunk, FormingCandle, places_of, seconds};
-use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
 use super::report::IngestCounts;
 use super::silence::Silences;
+use super::symbol::{SourceId, SymbolId};
 use crate::decimal::Decimal;
 use crate::history::Extent;
 use crate::interval::Stored;

@@ -5,9 +5,9 @@
 //!
 //! It never guesses where a joined spelling divides: `BTCUSDT` is found because `BTC/USDT` was
 //! seen, not because it ends like a quote asset. The caller says which symbols are tracked. No name
-//! is ever forgotten, so a [`SymbolId`] stays valid; the number of symbols is limited instead.
+//! is ever forgotten, so a [`SymbolId`] stays valid; the number of symbols is limited instead. The number
+//! of a source, [`SourceId`], is here too.
 
-use super::ids::SymbolId;
 use crate::log_targets::MARKET;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -37,6 +37,31 @@ const UPPER: [u8; 256] = {
 /// A map whose keys are names of markets. Its hash takes half as many instructions as that of the
 /// standard library, and has a seed, so that an exchange cannot choose where its names go in a table.
 pub(super) type NameMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// One symbol: its place among all symbols ever seen. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SymbolId(pub u32);
+
+/// One source: its place in `Config::sources`, which is the order of failover.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u16);
+
+impl SymbolId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl SourceId {
+    /// No source: the engine of the cluster, whose name is looked up like those of exchanges.
+    pub const ENGINE: SourceId = SourceId(u16::MAX);
+
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 /// A canonical symbol: `BASE/QUOTE`, each side `[A-Z0-9]{1,20}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

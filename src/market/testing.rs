@@ -3,9 +3,9 @@
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::charts::Charts;
-use super::ids::{SourceId, SymbolId};
 use super::report::{Answer, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
+use super::symbol::{SourceId, SymbolId};
 use crate::config::{Config, Data, Poll, SourceConfig};
 use crate::decimal::Decimal;
 use crate::history::Changes;

@@ -3,7 +3,7 @@
 //! [`Touched`] owns their list, which is never longer than the number of symbols. While nobody watches, to
 //! note a change costs the check of one flag.
 
-use super::ids::SymbolId;
+use super::symbol::SymbolId;
 use std::collections::VecDeque;
 
 /// See the module's page.

@@ -13,7 +13,7 @@
 //! sizes, the version of the market list, and the rival that may still collect. It sends nothing: `leasing`
 //! does.
 
-use super::streams::EntryId;
+use super::link::EntryId;
 use crate::core::sources::Role;
 use crate::replication::EntryError;
 use crate::time::Mono;

@@ -5,9 +5,8 @@
 //! the lease.
 
 use super::lease::{Held, node_of};
-use super::link::EngineCommand;
+use super::link::{EngineCommand, EntryId};
 use super::scripts::Script;
-use super::streams::EntryId;
 use super::{Cluster, SETTLING};
 use crate::core::context::Context;
 use crate::core::sources::{Outbound, Role, Sources};

@@ -15,10 +15,8 @@ mod leasing;
 mod link;
 mod publishing;
 mod reading;
-mod replies;
 mod route;
 mod scripts;
-mod streams;
 #[cfg(all(test, feature = "cluster"))]
 mod tests;
 
@@ -35,10 +33,9 @@ use crate::table::Key;
 use crate::time::Mono;
 use engine::{Engine, Which};
 use lease::{Lease, Nodes, node_of};
-use link::EngineCommand;
+use link::{EngineCommand, StreamKey, Unread};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
-use streams::{StreamKey, Unread};
 
 pub use engine::MOST_CONNECTIONS;
 

@@ -4,7 +4,7 @@
 use super::Catalog;
 use super::roster::ListChange;
 use crate::log_targets::MARKET;
-use crate::market::ids::{SourceId, SymbolId};
+use crate::market::symbol::{SourceId, SymbolId};
 use crate::record::MarketRules;
 use crate::time::UnixMs;
 

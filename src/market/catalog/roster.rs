@@ -7,8 +7,7 @@
 //! unchanged item leaves only a mark, so that reading the same list again takes little memory. The
 //! listings change in [`Roster::replace`] and when the configuration does.
 
-use super::super::ids::SymbolId;
-use super::super::symbol::{NameMap, Symbols};
+use super::super::symbol::{NameMap, SymbolId, Symbols};
 use crate::config::SourceConfig;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};

@@ -3,7 +3,7 @@
 //! Owns the flags of staleness, the time at which the next one may change, and, for each newly tracked
 //! symbol, what must happen before a missing quote means that the exchange has none.
 
-use super::super::ids::{SourceId, SymbolId};
+use super::super::symbol::{SourceId, SymbolId};
 use super::super::touched::Touched;
 use crate::config::SourceConfig;
 use crate::record::Ticker;

@@ -3,7 +3,7 @@
 
 use super::{SOURCES, World};
 use crate::config::SourceConfig;
-use crate::core::cluster::streams::EntryId;
+use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
 use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
 

@@ -2,8 +2,8 @@
 //! real one has.
 
 use super::ENGINES;
+use crate::core::cluster::link::EntryId;
 use crate::core::cluster::scripts::Script;
-use crate::core::cluster::streams::EntryId;
 use crate::resp::{RespValue, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
