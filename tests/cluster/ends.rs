@@ -103,30 +103,6 @@ fn a_collector_that_slept_is_refused_and_follows() {
 }
 
 #[test]
-fn a_follower_whose_place_was_trimmed_away_takes_the_snapshot() {
-    let Some(world) = World::settled(1, 2) else {
-        return;
-    };
-    let collector = world.await_roles()[0];
-    let follower = &world.nodes[1 - collector];
-    follower.engine.set(Passage::Cut);
-    follower.await_engine("down");
-    let before = world.exchanges[0].count(binance::TICKERS);
-    world.exchanges[0].await_asked(binance::TICKERS, before + 5, LONG);
-    let streams =
-        |key: &&String| world.redis.ask(&["TYPE", key]) == Answer::Text("stream".to_string());
-    let keys = world.redis.keys();
-    let trimmed = keys
-        .iter()
-        .filter(streams)
-        .filter(|key| world.redis.ask(&["XTRIM", key, "MAXLEN", "0"]).number() > Some(0));
-    assert!(trimmed.count() > 0, "no stream had an entry: {keys:?}");
-    follower.engine.set(Passage::Open);
-    world.await_roles();
-    world.await_same(&SAME);
-}
-
-#[test]
 fn a_stop_waits_for_no_redis() {
     let Some(mut world) = World::settled(1, 2) else {
         return;

@@ -27,6 +27,8 @@ pub enum Shape {
     Bool,
     /// `null`, or this.
     Maybe(&'static Shape),
+    /// An object of exactly these counts, in this order.
+    Counts(&'static str),
     /// Any number of these.
     List(&'static Shape),
     /// Exactly these members, in this order.
@@ -143,30 +145,8 @@ pub const METRICS: Shape = Object(&[
     ("startedAt", Time),
     ("uptimeMs", Count),
     ("version", Text),
-    (
-        "quotes",
-        Object(&[
-            ("collected", Count),
-            ("rejected", Count),
-            ("stale", Count),
-            ("symbols", Count),
-            ("failovers", Count),
-            ("returns", Count),
-        ]),
-    ),
-    (
-        "charts",
-        Object(&[
-            ("series", Count),
-            ("candles", Count),
-            ("written", Count),
-            ("updated", Count),
-            ("gaps", Count),
-            ("evicted", Count),
-            ("bytes", Count),
-            ("persistErrors", Count),
-        ]),
-    ),
+    ("quotes", Counts("collected rejected stale symbols failovers returns")),
+    ("charts", Counts("series candles written updated gaps evicted bytes persistErrors")),
     (
         "history",
         Object(&[
@@ -185,7 +165,7 @@ pub const METRICS: Shape = Object(&[
         Object(&[
             ("requests", Count),
             ("inFlight", Count),
-            ("status", Object(&[("2xx", Count), ("3xx", Count), ("4xx", Count), ("5xx", Count)])),
+            ("status", Counts("2xx 3xx 4xx 5xx")),
             ("notModified", Count),
             ("badRequests", Count),
             ("timeouts", Count),
@@ -234,23 +214,10 @@ const CLUSTER: Shape = Object(&[
     ),
 ]);
 
-const CLOSES: Shape = Object(&[
-    ("client_closed", Count),
-    ("cut_short", Count),
-    ("answered", Count),
-    ("request_limit", Count),
-    ("bad_request", Count),
-    ("head_timeout", Count),
-    ("body_timeout", Count),
-    ("idle_timeout", Count),
-    ("write_timeout", Count),
-    ("slow_reader", Count),
-    ("slow_sender", Count),
-    ("broken", Count),
-    ("refused", Count),
-    ("stopping", Count),
-    ("made_room", Count),
-]);
+const CLOSES: Shape = Counts(
+    "client_closed cut_short answered request_limit bad_request head_timeout body_timeout \
+     idle_timeout write_timeout slow_reader slow_sender broken refused stopping made_room",
+);
 
 const UPSTREAM: Shape = Object(&[
     ("id", Slug),
@@ -271,16 +238,7 @@ const UPSTREAM: Shape = Object(&[
     ("backoffUntil", Maybe(&Time)),
     ("budgetSpent", Count),
     ("budgetLeft", Count),
-    (
-        "failing",
-        Object(&[
-            ("quotes", Count),
-            ("candles", Count),
-            ("markets", Count),
-            ("time", Count),
-            ("stats", Count),
-        ]),
-    ),
+    ("failing", Counts("quotes candles markets time stats")),
     ("roundMs", Count),
     ("spentByOthers", Count),
     ("failovers", Count),
@@ -305,8 +263,8 @@ pub const HEALTH: Shape = Object(&[
     ("ready", Bool),
     ("uptimeMs", Count),
     ("version", Text),
-    ("quotes", Object(&[("cached", Count), ("fresh", Count), ("stale", Count)])),
-    ("upstreams", Object(&[("up", Count), ("total", Count)])),
+    ("quotes", Counts("cached fresh stale")),
+    ("upstreams", Counts("up total")),
     ("reasons", List(&REASON)),
 ]);
 
@@ -441,13 +399,17 @@ impl Shape {
                 let mut pairs = shapes.iter().zip(items);
                 return pairs.try_for_each(|(shape, item)| shape.fits(item, decimals));
             }
-            (Object(members), Json::Object(found)) => {
+            (Counts(_) | Object(_), Json::Object(found)) => {
+                let members: Vec<(&str, &Shape)> = match self {
+                    Counts(names) => names.split(' ').map(|name| (name, &Count)).collect(),
+                    Object(members) => members.iter().map(|(key, shape)| (*key, shape)).collect(),
+                    _ => Vec::new(),
+                };
                 let keys: Vec<&str> = members.iter().map(|(key, _)| *key).collect();
                 if value.keys() != keys {
                     return Err(format!("keys {:?}, not {keys:?}", value.keys()));
                 }
-                let mut pairs = members.iter().zip(found);
-                return pairs.try_for_each(|((key, shape), (_, member))| {
+                return members.iter().zip(found).try_for_each(|((key, shape), (_, member))| {
                     let fits = shape.fits(member, decimals);
                     fits.map_err(|fault| format!("{key}: {fault}"))
                 });

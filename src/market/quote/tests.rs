@@ -120,17 +120,6 @@ fn quotes_that_turn_together_are_all_marked_and_none_that_comes_anew() {
 }
 
 #[test]
-fn a_renewed_quote_outlives_its_old_deadline() {
-    let mut quotes = quotes();
-    apply(&mut quotes, A, BTC, "10", at(0));
-    apply(&mut quotes, A, BTC, "10", at(10));
-    assert_eq!(quotes.staleness_due(), Some(at(15).mono), "early, never late");
-    assert_eq!(quotes.update_staleness(at(15)), 0);
-    assert_eq!(quotes.staleness_due(), Some(at(25).mono));
-    assert_eq!(quotes.update_staleness(at(25)), 1);
-}
-
-#[test]
 fn a_source_that_answers_without_any_change_is_frozen_until_one_changes() {
     let mut quotes = quotes();
     for second in 0..400 {
@@ -152,18 +141,6 @@ fn a_source_that_answers_without_any_change_is_frozen_until_one_changes() {
     assert_eq!(stale(&quotes, A, BTC), Some(false), "its last poll is young");
     assert!(quotes.of(A, BTC).expect("applied").version > before);
     assert_eq!(quotes.staleness_due(), Some(at(399 + 15).mono));
-}
-
-#[test]
-fn one_quiet_market_among_moving_ones_is_fresh() {
-    let mut quotes = quotes();
-    for second in 0..1000 {
-        apply(&mut quotes, A, BTC, "10", at(second));
-        apply(&mut quotes, A, ETH, &format!("{}", second + 1), at(second));
-        quotes.end_poll(A, at(second));
-        quotes.update_staleness(at(second));
-        assert_eq!(stale(&quotes, A, BTC), Some(false), "second {second}");
-    }
 }
 
 #[test]
@@ -199,31 +176,6 @@ fn a_source_whose_polls_fail_is_not_frozen_but_old() {
     apply(&mut quotes, A, BTC, "11", at(1000));
     quotes.end_poll(A, at(1000));
     assert_eq!(stale(&quotes, A, BTC), Some(false));
-}
-
-/// Which source answers for BTC, when a received at `a` and b at `b` (seconds) and `now` is.
-fn check_best(a: Option<u64>, b: Option<u64>, now: u64, expected: Option<SourceId>) {
-    let mut quotes = quotes();
-    for (source, received) in [(A, a), (B, b)] {
-        if let Some(second) = received {
-            apply(&mut quotes, source, BTC, "10", at(second));
-        }
-    }
-    quotes.update_staleness(at(now));
-    let best = quotes.best(&[A, B], BTC).map(|quote| quote.source);
-    assert_eq!(best, expected, "a {a:?}, b {b:?}, now {now}");
-}
-
-#[test]
-fn the_first_fresh_source_answers_and_else_the_one_received_last() {
-    check_best(None, None, 0, None);
-    check_best(Some(0), Some(5), 6, Some(A));
-    check_best(None, Some(5), 6, Some(B));
-    check_best(Some(0), Some(5), 16, Some(B));
-    check_best(Some(0), Some(5), 100, Some(B));
-    check_best(Some(5), Some(0), 100, Some(A));
-    check_best(Some(5), Some(5), 100, Some(A));
-    check_best(Some(5), None, 100, Some(A));
 }
 
 #[test]
