@@ -91,7 +91,10 @@ impl Failures {
         self.forget(cx);
         self.halted_until = cx.now.mono;
         for it in &mut self.kinds {
-            *it = KindFailures { episode: std::mem::take(&mut it.episode), ..KindFailures::default() };
+            *it = KindFailures {
+                episode: std::mem::take(&mut it.episode),
+                ..KindFailures::default()
+            };
         }
     }
 
