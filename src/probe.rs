@@ -132,7 +132,7 @@ impl Probe<'_> {
         page: Option<&NextPage>,
         kept: &mut Kept,
     ) -> Option<(Fetched, Option<NextPage>)> {
-        let (target, cost) = (self.dialect.page_target(call, page), self.dialect.cost(call));
+        let (target, cost) = (self.dialect.target(call, page), self.dialect.cost(call));
         let meter = self.dialect.meter();
         let fetched = match self.recorded(call) {
             Some(fetched) => {

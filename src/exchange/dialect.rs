@@ -272,21 +272,13 @@ impl Dialect {
         u32::try_from(call.cost_in(&self.file.budget)).unwrap_or(u32::MAX)
     }
 
-    /// Path and query of this call's request, as [`Dialect::page_target`] has it for the first page.
-    ///
-    /// # Panics
-    /// As that.
-    pub fn target(&self, call: &Call<'_>) -> String {
-        self.page_target(call, None)
-    }
-
     /// Path and query of a page of what this call brings; `None`: the first one.
     ///
     /// # Panics
     /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, for [`Call::Several`] if
     /// [`Dialect::has_several`] is, for [`Call::Ticker`] if [`Dialect::ways`] has no such way, and for
     /// [`Call::Stats`] if [`Dialect::has_stats`] is false.
-    pub fn page_target(&self, call: &Call<'_>, next: Option<&NextPage>) -> String {
+    pub fn target(&self, call: &Call<'_>, next: Option<&NextPage>) -> String {
         let (interval, rows) = match call {
             Call::Candles { interval, .. } => {
                 (self.file.candles.intervals.get(interval), self.page(*interval).rows)

@@ -48,7 +48,7 @@ fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
                 peer: None,
                 at: Instant::now(),
                 method: "GET".to_string(),
-                target: dialect.target(&call),
+                target: dialect.target(&call, None),
                 fields: Vec::new(),
             };
             let (reply, charge) = (fake.answer(shop, &asked), (fake.charge)(&asked));
@@ -242,9 +242,9 @@ fn lists(world: &World, symbols: &[String]) -> Vec<(Vec<String>, u64)> {
     for names in subsets {
         let ids = dialect.list_ids(&names).expect("they can be named");
         // Of several requests, this is the first.
-        targets.entry(dialect.target(&Call::MarketsOf { ids: &ids })).or_insert(names);
+        targets.entry(dialect.target(&Call::MarketsOf { ids: &ids }, None)).or_insert(names);
     }
-    targets.insert(dialect.target(&Call::Markets), Vec::new());
+    targets.insert(dialect.target(&Call::Markets, None), Vec::new());
     let seen = world.asked.iter().zip(&world.costs);
     let found =
         seen.filter_map(|((_, target), (bytes, _))| Some((targets.get(target)?.clone(), *bytes)));
@@ -261,7 +261,7 @@ fn named_fakes() -> impl Iterator<Item = (&'static Fake, usize)> {
     FAKES.into_iter().filter_map(|fake| {
         let dialect = Dialect::by_name(fake.name).expect("it is built in");
         let ids = dialect.list_ids(&["A/B", "C/D", "E/F"].map(String::from))?;
-        let target = dialect.target(&Call::MarketsOf { ids: &ids });
+        let target = dialect.target(&Call::MarketsOf { ids: &ids }, None);
         Some((fake, ids.iter().filter(|id| target.contains(*id)).count()))
     })
 }

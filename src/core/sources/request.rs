@@ -100,7 +100,7 @@ impl RequestInFlight {
     ) -> RequestInFlight {
         let (caps, dialect) = (Caps::from(&cx.config.limits), profile.dialect);
         let (target, reading, cost) = profile.with_call(&task, cx, |call| {
-            let target = dialect.page_target(call, page.as_ref());
+            let target = dialect.target(call, page.as_ref());
             (target, Reading::new(dialect, call, caps), dialect.cost(call))
         });
         let target = format!("{}{target}", profile.url.path);

@@ -39,7 +39,7 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
             }
         }
         for call in calls {
-            let target = dialect.target(&call);
+            let target = dialect.target(&call, None);
             assert!(target.starts_with('/'), "{name}: {target}");
             assert!(!target.contains(['{', '}', ' ']), "{name}: {target}");
             let cost = dialect.cost(&call);
@@ -52,7 +52,7 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
 #[test]
 fn a_call_becomes_the_target_of_a_request() {
     let check = |call: Call<'_>, expected: &str| {
-        assert_eq!(BINANCE.target(&call), expected);
+        assert_eq!(BINANCE.target(&call, None), expected);
     };
     check(Call::Tickers, "/api/v3/ticker/24hr");
     check(Call::Ticker { id: "BTCUSDT" }, "/api/v3/ticker/24hr?symbol=BTCUSDT");
@@ -66,7 +66,7 @@ fn a_call_becomes_the_target_of_a_request() {
     let okx = Dialect::by_name("okx").expect("it is built in");
     let part = |number| {
         let page = NextPage { number, ..NextPage::default() };
-        okx.page_target(&Call::MarketsOf { ids: &ids }, Some(&page))
+        okx.target(&Call::MarketsOf { ids: &ids }, Some(&page))
     };
     assert!(part(1).ends_with("&instId=BTCUSDT") && part(2).ends_with("&instId=YOYOBTC"));
     let okx_takes = |count| okx.list_ids(&vec!["A/B".to_owned(); count]).is_some();
@@ -87,7 +87,7 @@ fn a_call_becomes_the_target_of_a_request() {
 #[test]
 fn an_id_cannot_leave_its_place_in_the_request() {
     assert_eq!(
-        BINANCE.target(&Call::Ticker { id: "A B&C=\r\nX: ü" }),
+        BINANCE.target(&Call::Ticker { id: "A B&C=\r\nX: ü" }, None),
         "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
     );
 }
@@ -107,7 +107,7 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
         ..SourceConfig::new("./x.json")
     };
     let dialect = Dialect::for_source(&source).expect("a sound dialect");
-    assert_eq!(dialect.target(&Call::Markets), "/v1/common/timestamp");
+    assert_eq!(dialect.target(&Call::Markets, None), "/v1/common/timestamp");
     let (notes, end) = read(dialect, &Call::Markets, r#"{"status":"ok","data":1629715504949}"#);
     assert_eq!((end, notes.times.len()), (Ok(()), 0));
     let market = |at: usize| (&*notes.markets[at].ticker_id, &*notes.markets[at].base);

@@ -166,7 +166,7 @@ fn call_of(words: &'static str) -> Call<'static> {
 #[test]
 fn calls_have_their_targets() {
     for (dialect, [call, target]) in rows(TARGETS) {
-        assert_eq!(dialect.target(&call_of(call)), target, "{call} of {}", dialect.name());
+        assert_eq!(dialect.target(&call_of(call), None), target, "{call} of {}", dialect.name());
     }
     assert!(UPBIT.has_interval(Stored::D1) && !HTX.has_interval(Stored::D1));
 }

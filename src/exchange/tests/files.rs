@@ -386,7 +386,7 @@ fn exercise(dialect: &'static Dialect) {
     let stats = dialect.has_stats().then_some(Call::Stats { id: "A B" });
     let calls = [Call::Markets, Call::Time, candles];
     for call in calls.into_iter().chain(all).chain(one).chain(stats) {
-        let target = dialect.target(&call);
+        let target = dialect.target(&call, None);
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
         assert!(target.starts_with('/') && target.bytes().all(is_plain), "{target}");
         assert!((1..=dialect.budget().units).contains(&dialect.cost(&call)));

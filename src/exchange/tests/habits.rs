@@ -237,14 +237,14 @@ fn next(
         let _ = reading.feed(byte, &mut notes);
     }
     let next = reading.next_page(this)?;
-    Ok(next.map(|next| (next.clone(), dialect.page_target(call, Some(&next)))))
+    Ok(next.map(|next| (next.clone(), dialect.target(call, Some(&next)))))
 }
 
 #[test]
 fn pages_are_counted_until_one_is_not_full() {
     let dialect = dialect(&PAGED.replace("&o={offset}", ""));
     let full = r#"[["A/B",1],["C/D","much"]]"#;
-    assert_eq!(dialect.target(&Call::Tickers), "/t?n=2");
+    assert_eq!(dialect.target(&Call::Tickers, None), "/t?n=2");
     let (second, target) = next(dialect, &Call::Tickers, full, None).expect("good").expect("more");
     assert_eq!((second.number, second.offset, &*target), (2, 2, "/t?n=2&p=1"));
     for last in [r#"[["A/B",1]]"#, "[]"] {

@@ -71,14 +71,14 @@ fn a_single_ticker_has_the_id_that_was_asked_for() {
     let (notes, end) = read(&SAMPLE, &Call::Ticker { id: "A-B" }, r#"{"result":{"c":["7"]}}"#);
     assert_eq!(end, Ok(()));
     assert_eq!(notes.tickers[0].0, "A-B");
-    assert_eq!(SAMPLE.target(&Call::Ticker { id: "A-B" }), "/products/A-B/ticker");
+    assert_eq!(SAMPLE.target(&Call::Ticker { id: "A-B" }, None), "/products/A-B/ticker");
 }
 
 #[test]
 fn the_figures_of_24_hours_may_come_by_themselves() {
     let call = Call::Stats { id: "A/B" };
     assert!(SAMPLE.has_stats());
-    assert_eq!(SAMPLE.target(&call), "/products/A%2FB/day");
+    assert_eq!(SAMPLE.target(&call, None), "/products/A%2FB/day");
     let body = r#"{"result":{"first":"5.0","now":7,"high":"","low":"4"}}"#;
     let (notes, end) = read(&SAMPLE, &call, body);
     assert_eq!(end, Ok(()));
@@ -204,7 +204,10 @@ fn the_clock_may_be_deep_and_have_a_fraction() {
 
 #[test]
 fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
-    assert_eq!(SAMPLE.target(&CANDLES), "/candles/A%2FB?bar=3600&after=10801&before=7199&n=300");
+    assert_eq!(
+        SAMPLE.target(&CANDLES, None),
+        "/candles/A%2FB?bar=3600&after=10801&before=7199&n=300"
+    );
     let old = |now| Call::Candles {
         id: "A",
         interval: Stored::M1,
@@ -212,9 +215,9 @@ fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
         to: UnixMs(60_000),
         now: UnixMs(now),
     };
-    assert_eq!(SAMPLE.target(&old(99 * 60_000)), "/candles/A?bar=60&after=61&before=0&n=300");
+    assert_eq!(SAMPLE.target(&old(99 * 60_000), None), "/candles/A?bar=60&after=61&before=0&n=300");
     assert_eq!(
-        SAMPLE.target(&old(100 * 60_000)),
+        SAMPLE.target(&old(100 * 60_000), None),
         "/old/A?bar=60&from=0&to=60&n=2&1970-01-01T00:00:00.000Z--1970-01-01T00:01:00.000Z"
     );
     assert_eq!((SAMPLE.cost(&old(0)), SAMPLE.cost(&old(i64::MAX))), (1, 2));

@@ -107,7 +107,7 @@ fn the_example_of_the_documentation_works() {
     assert_eq!((end, &**id, ticker.last.to_string()), (Ok(()), "btc-usd", "64000.5".into()));
     assert_eq!(ticker.timestamp.map(|time| time.0), Some(1_715_769_425_000));
     let call = candles(Stored::M1, 1_715_769_300_000, 1_715_769_360_000, 1_715_769_425_000);
-    assert_eq!(dialect.target(&call), "/v1/bars/A-B?res=60&count=2&before=1715769361");
+    assert_eq!(dialect.target(&call, None), "/v1/bars/A-B?res=60&count=2&before=1715769361");
     let (notes, end) = read(dialect, &call, body("/v1/bars"));
     assert_eq!(
         (end, notes.candles.len(), notes.candles[0].0.open_time.0),
