@@ -4,8 +4,9 @@
 //!
 //! # Layers
 //!
-//! A module imports only from lower layers. Layers 4, 3 and 1 have an order of their own, which
-//! [`docs::architecture`] draws row by row and a test holds; the modules of layer 2 do not know each other.
+//! A module imports only from lower layers. The modules within layers 4, 3 and 1 are ordered, too:
+//! [`docs::architecture`] draws their order, and a test checks it. The modules of layer 2 do not import each
+//! other.
 //!
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code
@@ -37,24 +38,26 @@
 //! body has parsed to its end, [`core::Core::work`] puts them into [`market::Quotes`], some hundred a
 //! turn.
 //!
-//! *A request.* [`net`] reads into its one buffer; the connection's request is parsed in
-//! place ([`http::parse`]), its path finds an endpoint ([`core::api`]), and the response is written to
-//! the connection's output: a head, and bytes that were rendered once for all. Mostly one write sends it.
-//! A response that needs candles which are not in memory, or many of them, is deferred: only that
-//! client waits.
+//! *A request.* [`net`] reads into its one buffer, and hands the bytes to the core. There, `core::clients`
+//! does nearly all of the work: it parses the request in place ([`http::parse`]), finds the endpoint of its
+//! path ([`core::api`]), admits the request, and has the endpoint write the response to the connection's
+//! output ([`http::Output`]). The response is a head, and a body that was rendered once and is shared by all
+//! clients. Mostly one write sends it. A response that needs candles which are not in memory, or many of
+//! them, is deferred: only that client waits.
 //!
-//! *A closed candle.* Read and staged like a quote, it is stored in its series, and becomes a change
-//! in the batch for the file ([`history::Batch`]). A second after the batch's first change, or at once if
-//! the batch is heavy, it goes to the disk thread ([`store`]). Once that has acknowledged it, memory may
-//! drop the candle: it is read back when it is needed, and the exchange is not asked again.
+//! *A closed candle.* Read and staged like a quote, it is stored in its series, and becomes a change in the
+//! batch for the file ([`history::Batch`]). A second after the batch's first change, or at once if the batch
+//! is heavy, it goes to the disk thread ([`store`]). When the disk thread has acknowledged the batch, memory
+//! may drop the candle. A dropped candle is read from the file when a chart needs it; the exchange is not
+//! asked again.
 //!
 //! # To read it
 //!
-//! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
-//! [`core`], whose page tells what the core is told and asked; then [`net`], which does what it says.
-//! To add an endpoint: [`core::api`]. To add a metric: `core::api::metrics::table`. To add an exchange:
-//! [`exchange`]. To add a limit: [`config`]. To add an event of the stream: `core::api::stream`.
-//! The manual is in [`docs`].
+//! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then [`core`],
+//! whose page tells what the core is told and asked, with its part `core::clients`, where requests are
+//! served; then [`net`], which does what the core says. To add an endpoint: [`core::api`]. To add a metric:
+//! `core::api::metrics::table`. To add an exchange: [`exchange`]. To add a limit: [`config`]. To add an event
+//! of the stream: `core::api::stream`. The manual is in [`docs`].
 
 pub mod commands;
 pub mod config;

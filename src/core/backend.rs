@@ -1,9 +1,8 @@
 //! The backend: the half of the core that collects. It conducts the sources, the history and the cluster.
 //!
-//! [`Backend`] hands each event to the one of them that owns it, and then tells each what it must know of the
-//! others: sources that there is room in the history again, other nodes what was applied. After they have
-//! acted, it watches the health and failover. It knows no client: [`Backend::take_progress`] tells that
-//! something has come that clients may wait for.
+//! [`Backend`] hands each event to the part that owns it. Then it tells the sources that the history has room
+//! again, and the other nodes what was applied. After each event, it updates health and failover. It knows no
+//! client: [`Backend::take_progress`] tells that something has come that clients may wait for.
 
 use super::api::health::log::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
@@ -26,8 +25,7 @@ pub struct Backend {
     history: History,
     cluster: OptionalCluster,
     health: HealthLog,
-    /// The next wake-up, if it is known. Most turns change none of what it follows from, so it is computed
-    /// once.
+    /// The next wake-up, if it is known. It is cached, because most turns change nothing that it depends on.
     ///
     /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
     /// history or the cluster act must call [`Backend::changed`], as [`Backend::relay`] does; debug builds
@@ -37,7 +35,7 @@ pub struct Backend {
     pace: Pace,
     /// [`History::loads`] at the last call of [`Backend::relay`].
     loads: [bool; 4],
-    /// True if one of them has ended since the last call of [`Backend::take_restored`].
+    /// True if a load has ended since the last call of [`Backend::take_restored`].
     has_restored: bool,
     /// True if something has come that a client may wait for.
     has_progressed: bool,
@@ -97,7 +95,7 @@ impl Backend {
         std::mem::take(&mut self.has_restored)
     }
 
-    /// True if some of these candles are being read or requested, or may be after a load.
+    /// True if some of these candles are being read or requested, or may be once the file is loaded.
     pub fn brings(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
         self.history.is_reading(series, slots)
             || self.sources[series.source].is_asking(series, slots)
@@ -160,8 +158,8 @@ impl Backend {
         self.reload.is_some()
     }
 
-    /// Takes in the configuration that waits, as soon as no market list waits to be applied: it was read by
-    /// the former settings. Returns the former configuration.
+    /// Takes in the waiting configuration, and returns the former one. Returns `None` while a market list
+    /// waits to be applied, because that list was read with the former settings.
     #[cold]
     pub fn take_reload(&mut self, cx: &mut Context) -> Option<Config> {
         if self.sources.has_new_list() {
@@ -219,8 +217,8 @@ impl Backend {
         self.watch(cx);
     }
 
-    /// The next second has begun. If the machine slept or a clock was set, nothing is as new as it looks, and
-    /// the exchanges' time is not known.
+    /// The next second has begun. If the machine slept or a clock was set, quotes are older than they seem,
+    /// and the time of each exchange is unknown.
     #[cold]
     pub fn watch_clocks(&mut self, cx: &mut Context) {
         cx.state += 1;
@@ -230,7 +228,7 @@ impl Backend {
         }
     }
 
-    /// The demo exchange has others to tell.
+    /// The script of the demo exchange has changed what the demo exchange answers.
     pub fn demo_changed(&mut self, cx: &mut Context) {
         self.sources.demo_changed(cx);
         self.changed(cx);
@@ -259,8 +257,8 @@ impl Backend {
         self.relay(cx);
     }
 
-    /// Has candles of a series read from the file, and those that it does not hold requested. `None`: the
-    /// source cannot follow the series. Otherwise: true if some may come, and what came of the read.
+    /// Reads candles of a series from the file, and requests those that the file lacks. `None`: the source
+    /// cannot follow the series. Otherwise: true if some may come, and what came of the read.
     pub fn fetch(
         &mut self,
         series: SeriesKey,
@@ -372,14 +370,13 @@ impl Backend {
         self.changed(cx);
     }
 
-    /// Something has acted: the next wake-up may be another, and so may responses.
+    /// A part has acted: the cached wake-up and the kept responses are out of date.
     fn changed(&self, cx: &mut Context) {
         self.next_wake.set(None);
         cx.state += 1;
     }
 
-    /// Looks from which source each symbol is served, if that may have changed, and logs why the service
-    /// is not ok.
+    /// Updates which source serves each symbol, if that may have changed, and logs why the service is not ok.
     pub fn watch(&mut self, cx: &mut Context) {
         let Context { stats, market, now, .. } = cx;
         let has_logged = self.health.update(stats, &market.quotes, *now);

@@ -11,8 +11,9 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
-/// The wall clock counts as set if it moved further than this against the monotonic one. Reading one after
-/// the other takes less time, even on a busy machine, and slewing changes both alike.
+/// The wall clock counts as set if it moved further than this against the monotonic one. The limit is longer
+/// than the time between the readings of the two, even on a busy machine. Slewing does not count: it changes
+/// both clocks alike.
 const CLOCKS_MOVED_MS: i64 = 2000;
 
 /// What belongs to no single part. [`Core`](crate::core::Core) owns it, and lends it with each call.
@@ -37,12 +38,12 @@ pub struct Context {
     pub facts: fn() -> ProcessFacts,
     /// The time of this call.
     pub now: Now,
-    /// Counts the states of the core: while it stays, responses differ only by what has to do with the time
-    /// ([`View::holds_until`](crate::core::api::View::holds_until)). Each second is another state, since
-    /// heads tell it.
+    /// The number of the core's state. While the number stays the same, a response changes only with the time
+    /// ([`View::holds_until`](crate::core::api::View::holds_until)). Each second is a new state, because
+    /// heads contain the date.
     pub state: u64,
-    /// The clock of the demo exchange if it is not this machine's. The wall-clock time of [`Context::now`]
-    /// is what it shows.
+    /// The demo exchange's own clock, if it has one. [`Context::now`] then has the wall-clock time of that
+    /// clock.
     pub clock: Option<SimulatedClock>,
     /// What the wall clock shows when the monotonic one is zero, in milliseconds.
     wall_zero: i64,
@@ -99,7 +100,7 @@ impl Context {
         }
     }
 
-    /// A context without actions, of the run 0 and of a process without figures.
+    /// A context without actions. `boot` is 0, and `facts` returns no figures.
     pub fn new(config: Config, market: Market, mut stats: Status, now: Now) -> Context {
         let wall_zero = wall_zero(now);
         let clock = demo_clock(&config, now);
@@ -128,7 +129,8 @@ impl Context {
         self.stats[source].exchange_time(self.now)
     }
 
-    /// The clock of this source's exchange, if nobody has to tell it: the demo exchange follows it too.
+    /// The simulated clock, if this source polls the demo exchange. That exchange follows the same clock, so
+    /// no response has to tell its time.
     pub fn given_clock(&self, source: SourceId) -> Option<SimulatedClock> {
         self.clock.filter(|_| self.config.sources[source.index()].dialect == DEMO)
     }

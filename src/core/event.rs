@@ -50,11 +50,11 @@ impl Service {
 pub enum Event<'a> {
     /// A connection to an exchange, to the proxy in front of it, or to the engine of the cluster, is open.
     Connected,
-    /// Its TLS handshake is done: bytes are those inside from now on.
+    /// The TLS handshake is done. From now on, bytes in and out are the decrypted ones.
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// So many bytes of [`super::Core::outgoing`] were taken by the kernel. None: it takes none for now.
+    /// The kernel has taken so many bytes of [`super::Core::outgoing`]. 0: it takes no bytes for now.
     Sent(usize),
     /// The peer has sent its last byte.
     Eof,
@@ -65,7 +65,7 @@ pub enum Event<'a> {
 /// What the driver is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// There is something to send, or to read again, outside of the connection's own turn.
+    /// Send the connection's output now, or resume reading from it, though its own turn has not come.
     Flush(Key),
     /// Open a connection under this key.
     Connect(Key, SocketAddr),
@@ -82,7 +82,7 @@ pub enum Action {
     Close(Key),
 }
 
-/// A kind of long work, which is done in slices of at most some 0.1 ms. Each is somewhere in line, and the
+/// A kind of long work, which is done in slices of at most some 0.1 ms. Each kind has its own queue. The
 /// kinds share the time by [`SHARES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongWork {
@@ -92,9 +92,10 @@ pub enum LongWork {
     Stored,
     /// Polls are applied to the market, and pages of candles.
     Sources,
-    /// What the file is to get and has given.
+    /// Quotes and rules are saved, missed changes are refilled, saved quotes are restored, and written
+    /// candles are noted as being in the file.
     History,
-    /// What other nodes have told.
+    /// Entries of other nodes are applied.
     Cluster,
     /// The next requests of clients that have sent many, and requests for metrics.
     Requests,
@@ -106,8 +107,8 @@ pub enum LongWork {
     Streams,
 }
 
-/// The shares of the time of the kinds of long work, of those that have something to do. Clients wait for
-/// those with the greatest.
+/// How the kinds of long work share the time. Only kinds that have work count. Kinds that clients wait for
+/// have the greatest shares.
 pub const SHARES: [(LongWork, u64); 9] = [
     (LongWork::Exchanges, 4),
     (LongWork::Stored, 2),
@@ -140,7 +141,7 @@ pub struct LookUp {
     pub host: String,
     /// The port of the addresses.
     pub port: u16,
-    /// True if an address of the name is known: then it goes before others.
+    /// True if an address of the name is known already. Such a look-up goes before others.
     pub has_worked: bool,
 }
 
@@ -153,7 +154,7 @@ pub struct Resolved {
     pub addresses: Result<Vec<SocketAddr>, String>,
 }
 
-/// How much is under way: all of it is zero again once every client has left.
+/// How much is under way. All figures but `upstreams` are zero when every client has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Connections of clients, those to the built-in exchange included.
@@ -188,8 +189,8 @@ pub struct LogFigures {
     pub is_full: bool,
 }
 
-/// How long the log counts as losing lines after the last one that it lost, so that a reader which is always
-/// a little too slow is one reason and not many.
+/// How long after the last lost line the log still counts as losing lines. So a reader that is always a
+/// little too slow makes one reason in `/health`, not many.
 const LOG_LOSES_FOR: Duration = Duration::from_secs(60);
 
 /// What becomes of the lines of the log.
@@ -197,7 +198,7 @@ const LOG_LOSES_FOR: Duration = Duration::from_secs(60);
 pub struct LogStatus {
     /// Lines lost since the start.
     pub lost: u64,
-    /// While lines are lost: when none has been for [`LOG_LOSES_FOR`].
+    /// When the log stops counting as losing lines. `None`: it loses none.
     loses_until: Option<Mono>,
 }
 

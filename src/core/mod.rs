@@ -2,17 +2,17 @@
 //!
 //! [`Core`] is the conductor. It owns the clients, the backend (the sources, the history, and the cluster if
 //! there is one), and one `Context`: the configuration, the market, the figures, the actions and the time. It
-//! hands each event to the part that owns it. It is told what happened and what time it is, and tells what is
-//! to be done. So the whole of it runs in a test, in virtual time.
+//! hands each event to the part that owns it. The driver tells the core what happened and what time it is.
+//! The core tells the driver what to do. So the whole of it runs in a test, in virtual time.
 //!
-//! Each part is lent the `Context` for the length of a call. Clients call [`api`], sources hand what they
-//! read to the history and ask it whether they may request candles, and the cluster gives sources their
-//! roles and entries of other nodes. A response that needs candles leaves a wish in the `Context`; [`Core`]
+//! Each part is lent the `Context` for each call. Clients call [`api`], sources hand what they read to the
+//! history and ask it whether they may request candles, and the cluster gives each source its role, and the
+//! entries that other nodes published. A response that needs candles leaves a wish in the `Context`; [`Core`]
 //! passes it to the backend, which reads the candles from the file or has a source request them.
 //!
 //! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
 //! function that the driver lends). What takes long is done in slices ([`Core::step`]); only a market list is
-//! taken in in one, so that nobody sees half of it.
+//! applied in a single slice, so that no response shows half of a list.
 
 pub mod api;
 mod backend;
@@ -94,7 +94,7 @@ impl Core {
         core
     }
 
-    /// Accepts a client. It counts for its address, if that is known and has a cap. `None`: the connection
+    /// Accepts a client. The client counts for its address, if the address is known. `None`: the connection
     /// is closed at once, because even the places for a 503 are taken.
     pub fn accept(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
         self.set_time(now);
@@ -169,7 +169,7 @@ impl Core {
         }
     }
 
-    /// The demo exchange follows this script from now on: all that may be others is requested at once.
+    /// The demo exchange follows this script from now on. What it may have changed is requested at once.
     pub fn follow_script(&mut self, script: DemoScript, now: Now) {
         self.set_time(now);
         self.clients.follow_script(script, &mut self.cx);
@@ -229,7 +229,8 @@ impl Core {
         self.check_end();
     }
 
-    /// Does a slice of what is next, as if each took as long. Without any, a configuration may be taken in.
+    /// Does one slice of the next work, and counts one unit of time for it. Without work, takes in a waiting
+    /// configuration.
     pub fn work(&mut self, now: Now) {
         let work = self.next_work(0).unwrap_or(LongWork::Stored);
         self.run_queue.note(work as usize, 1);
@@ -276,14 +277,13 @@ impl Core {
         self.interest(key).1
     }
 
-    /// What all responses have cost so far: it only rises, and tells the driver when to look at the
-    /// clock.
+    /// What all responses have cost so far. It only rises. It tells the driver when to look at the clock.
     #[inline]
     pub fn spent(&self) -> u64 {
         self.clients.spent()
     }
 
-    /// True once when clients hold so little for so long that memory is worth giving back.
+    /// True once, after clients have held little memory for so long that giving it back pays.
     pub fn take_shrunk(&mut self) -> bool {
         std::mem::take(&mut self.clients.has_shrunk)
     }
@@ -298,8 +298,8 @@ impl Core {
         api::health::status_line(&self.cx.stats)
     }
 
-    /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to
-    /// exchanges wait for the next one, and what has become of the lines of the log.
+    /// Counts the turn of the loop from `now` to `end`. `waiting`: how many clients, and how many connections
+    /// to exchanges, wait for the next turn. `log`: what has become of the log's lines.
     pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), log: LogFigures, now: Now) {
         let took_us = end.0.saturating_sub(now.mono.0);
         let (staged, stats) = (self.backend.next_wake(&self.cx).staged, &mut self.cx.stats);
@@ -347,7 +347,7 @@ impl Core {
         }
     }
 
-    /// Has the backend fetch the candles of one wish. If none of them may come, the response is made without.
+    /// Has the backend fetch the candles of a wish. If none can come, the response need not wait for them.
     #[inline(never)]
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
@@ -374,8 +374,8 @@ impl Core {
         }
     }
 
-    /// Lets waiting responses go on whose candles have come, will not come, or are late. After a load of the
-    /// history file, the missing candles are fetched first: those that nobody fetches count as not coming.
+    /// Resumes each waiting response whose candles have come, will not come, or are late. A candle that
+    /// nothing fetches will not come: so after a load of the history file, missing candles are fetched first.
     #[inline(never)]
     fn wake_all(&mut self) {
         if self.backend.take_restored() {

@@ -329,7 +329,7 @@ impl Sources {
         self.all.iter_mut().for_each(|it| it.note_stored(now));
     }
 
-    /// The demo exchange has others to tell.
+    /// The script of the demo exchange has changed what the demo exchange answers.
     pub fn demo_changed(&mut self, cx: &mut Context) {
         for source in self.all.iter_mut().filter(|it| it.profile.config.dialect == DEMO) {
             source.request_all(cx);
