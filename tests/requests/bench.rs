@@ -108,6 +108,13 @@ impl Bench {
         Some(key)
     }
 
+    /// A client of the demo exchange that takes so many bytes of answers and then no more.
+    pub fn connect_to_demo(&mut self, appetite: usize) -> Key {
+        let key = self.core.accept(None, Service::Demo, self.now).expect("there is room");
+        self.enter(key, appetite);
+        key
+    }
+
     /// A client that counts for its address.
     pub fn connect_from(&mut self, peer: IpAddr) -> Option<Key> {
         let key = self.core.accept(Some(peer), Service::Both, self.now)?;

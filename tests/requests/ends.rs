@@ -178,6 +178,34 @@ fn clients_that_take_too_long() {
 }
 
 #[test]
+fn clients_of_the_demo_exchange_count_for_nothing() {
+    let counts = |bench: &mut Bench| {
+        let page = bench.get("/metrics");
+        let is_count = |line: &&str| {
+            ["requests_total", "bad_requests_total", "timeouts_total", "closes_total"]
+                .iter()
+                .any(|name| line.starts_with(&format!("marketd_http_{name}")))
+        };
+        page.lines().filter(is_count).map(str::to_string).collect::<Vec<_>>()
+    };
+    // As many pages are read in both, one after the other.
+    let [mut idle, mut bench] = [(); 2].map(|()| Bench::new(Limits::default()));
+    for (raw, appetite) in [
+        (&b"GARBAGE\r\n\r\n"[..], usize::MAX),
+        (&GET[..20], usize::MAX),
+        (b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab", usize::MAX),
+        (b"GARBAGE\r\n\r\n", 5),
+    ] {
+        let key = bench.connect_to_demo(appetite);
+        bench.send(key, raw);
+        bench.pass(AGES);
+        bench.pass(AGES);
+        assert!(bench.is_closed(key));
+        assert_eq!(counts(&mut bench), counts(&mut idle), "{}", raw.escape_ascii());
+    }
+}
+
+#[test]
 fn who_makes_place_is_counted_as_that() {
     let mut bench = Bench::new(Limits { max_connections: 1, ..Limits::default() });
     bench.connect();

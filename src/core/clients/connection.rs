@@ -284,7 +284,7 @@ impl Connection {
                 self.flush(cx);
             }
             Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
-                cx.stats.http.timeouts += 1;
+                cx.stats.http.timeouts += u64::from(self.service != Service::Demo);
                 self.close(CloseReason::WriteTimeout, cx);
             }
             Phase::Lingering => self.close(self.reason.unwrap_or(CloseReason::BadRequest), cx),

@@ -196,12 +196,6 @@ impl Responses {
         reason: CloseReason,
         cx: &mut Context,
     ) {
-        let http = &mut cx.stats.http;
-        http.requests += 1;
-        match reason {
-            CloseReason::BadRequest => http.bad_requests += 1,
-            _ => http.timeouts += 1,
-        }
         let begin = connection.output.len();
         let head = match &connection.phase {
             Phase::Body(body) => body.0.get().head,
@@ -213,6 +207,12 @@ impl Responses {
         connection.reason = Some(reason);
         if connection.service == Service::Demo {
             return connection.responded(cx);
+        }
+        let http = &mut cx.stats.http;
+        http.requests += 1;
+        match reason {
+            CloseReason::BadRequest => http.bad_requests += 1,
+            _ => http.timeouts += 1,
         }
         let is_unknown = *error == Error::UNKNOWN_METHOD;
         let line = self.access_log.describe(connection.peer, if is_unknown { bytes } else { b"" });
