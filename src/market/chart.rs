@@ -35,16 +35,16 @@ pub struct ChartInfo {
     pub first: Option<UnixMs>,
     /// Open time of the last one.
     pub last: Option<UnixMs>,
-    /// Buckets of the answered range for whose slots the exchange was asked and had no candle.
+    /// Buckets of the answered range that have no candle, though the exchange was asked for all their slots.
     pub gaps: u64,
     /// True if every closed slot of the asked range is covered, however old: from `from`, or the oldest
     /// row, up to `to`, or now. If it ends now, the exchange's clock must be known too.
     pub complete: bool,
     /// True if all candles are final: none is read again.
     pub settled: bool,
-    /// The closed slots that the answer depends on: the asked range within the kept window; without
-    /// a `from`, the newest `limit` buckets or down to the first row, whichever is longer. Slots
-    /// missing from the coverage of the series are worth fetching.
+    /// The closed slots that the answer depends on. With a `from`: the asked range, cut to the kept window.
+    /// Without it: the newest `limit` buckets, or all down to the first row if that is more. Slots missing
+    /// from the coverage of the series are worth fetching.
     pub depends: Range<i64>,
     /// Open time of the newest candle of this interval that the exchange has confirmed as closed.
     pub last_closed: Option<UnixMs>,
@@ -76,6 +76,7 @@ pub(super) struct Recent {
     /// What it was made for: the request, the kept window, the version of the series, and the newest slot
     /// that had begun. Nothing else depends on the time.
     pub(super) made_for: (ChartSpec, i64, u64, i64),
+    /// When it was made, in seconds.
     pub(super) second: u32,
     pub(super) plan: Arc<ChartPlan>,
 }

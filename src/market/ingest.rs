@@ -109,8 +109,7 @@ impl Series {
         (found, unsound, open_from)
     }
 
-    /// Notes that an answer about these slots begins with the oldest known candle, if it could have held
-    /// older ones.
+    /// Notes that an answer begins with the oldest known candle, if the answer could have held older candles.
     fn note_first(&mut self, closed: &Range<i64>, answer: &Answer) {
         let first = answer.between.start;
         let is_known = || self.next_candle(i64::MIN..first + 1) == Some(first);
@@ -121,8 +120,8 @@ impl Series {
         }
     }
 
-    /// The closed slots that become as reported. What is said of a slot that is left out is noted; the slot
-    /// is part of the result once it is proven to be empty.
+    /// Returns the closed slots that take the reported state. Of a slot that the answer leaves out, it notes
+    /// what the answer says; the slot is returned when it is proven empty.
     fn decided(
         &mut self,
         closed: Range<i64>,
@@ -142,12 +141,12 @@ impl Series {
         let Evidence::Exchange(answer) = evidence else {
             return decided;
         };
-        // The history file knows final slots as well as an answer does.
+        // Final slots that only the file holds are skipped: an answer knows them no better.
         for settled in self.hidden(judged.clone()).iter().flat_map(|part| self.settled(part)) {
             decided.remove(settled);
         }
-        // One answer does not remove a candle, neither from memory nor from the file. Quotes may contradict
-        // what lies between two candles.
+        // One answer does not remove a candle, neither from memory nor from the file. Quotes may tell of a
+        // trade in a slot that the answer leaves out between two candles.
         let between = clipped(&answer.between, &judged);
         let mut doubtful = self.stored(judged.clone());
         doubtful.extend(self.traded.within(judged.clone()));
@@ -159,7 +158,7 @@ impl Series {
             decided.remove(part.clone());
             for (part, word) in self.words(part, answer) {
                 for proven in self.silences.note(part, answer.at, word) {
-                    // Refused if there are too many ranges: the slots are requested again.
+                    // `insert` refuses another range if there are too many. These slots are requested again.
                     let _ = decided.insert(proven);
                 }
             }
@@ -171,7 +170,7 @@ impl Series {
     fn words(&self, slots: Range<i64>, answer: &Answer) -> Vec<(Range<i64>, Word)> {
         let Range { start, end } = clipped(&answer.between, &slots);
         let alive = answer.alive.clamp(end, slots.end);
-        // The candles of other markets do not outweigh one that is stored of this market.
+        // A candle of another market does not prove a slot empty for which this market has a stored candle.
         let stored = self.stored(end..alive).into_iter();
         let against: IntervalSet = self.traded.within(slots.clone()).chain(stored).collect();
         let mut words = vec![(alive..slots.end, Word::Nothing)];
@@ -249,7 +248,7 @@ impl Series {
             changes.answered(slots.clone(), told.chain(gone));
             self.archived.remove(slots.clone());
         }
-        // Refused if coverage has too many ranges, and this one would be the oldest.
+        // `cover` refuses slots that would become the oldest range of too many.
         let Some(changed) = self.cover(slots, written) else {
             return;
         };

@@ -226,7 +226,9 @@ impl Connection {
         }
     }
 
-    /// A response is written. It was the last one if the connection will close.
+    /// A response is written. It was the last one if the connection will close. Otherwise, the connection is
+    /// `Idle` for the next request. If output is left after the last request, `serve` in `reading` enters
+    /// `Writing`.
     #[inline]
     pub fn responded(&mut self, cx: &Context) {
         let is_last = self.reason.is_some();

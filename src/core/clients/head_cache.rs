@@ -1,19 +1,20 @@
 //! The request-head cache: parsed requests by the bytes of their heads.
 //!
-//! Clients of a price service send the same request again and again, and a proxy in front of many sends
-//! the same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
-//! prepared of it holds for the same listener and catalog. If the first line and `Host` of another head are
-//! those of a kept one, only its other fields are parsed. If heads differ only in fields that no response
-//! depends on (a number of the request, say), what was prepared of one of them holds for all. A reload
-//! empties the cache.
+//! Clients of a price service send the same request again and again, and a proxy in front of many sends the
+//! same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
+//! prepared of it holds for the same listener and catalog. If a new head has the first line and the `Host` of
+//! a kept head, only the other fields of the new head are parsed. If heads differ only in fields that no
+//! response depends on (a number of the request, say), what was prepared of one of them holds for all. A
+//! reload empties the cache.
 //!
-//! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are
-//! for heads that stand for all that begin like them. A head is copied when it asks for its place twice in a
-//! row, so heads that come once are never copied.
+//! Owns two tables with the same number of places, one head in each place. In the first table, the bytes of a
+//! head select its place. In the second table, a head stands for all heads with the same opening (the first
+//! line and `Host`), or for all that get the same response. A head is copied when it asks for its place twice
+//! in a row, so heads that come once are never copied.
 //!
-//! With a prepared request, its response is kept, once it was made twice in the same state of the core: until
-//! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response. The
-//! pieces of a chart are joined for that: one piece is sent faster than ten.
+//! The response to a prepared request is kept when it was made twice in the same state of the core. The kept
+//! bytes are sent until that state changes ([`Context::state`]), or until the time of the response is over
+//! (`until`). The pieces of a chart are joined for that: one piece is sent faster than ten.
 
 use crate::core::api::{Endpoint, Prepared};
 use crate::core::{Context, Service};
@@ -23,8 +24,7 @@ use crate::http::{
 use crate::time::Mono;
 use memchr::memchr;
 
-/// Heads that are kept: as many as there are clients that are likely to poll at the same time. And as many
-/// that stand for others.
+/// The places of each of the two tables: as many as clients that are likely to poll at the same time.
 const PLACES: usize = 256;
 
 /// The longest head that is kept: what browsers send, with cookies. All places together take less than
@@ -34,12 +34,12 @@ const HEAD_BYTES: usize = 1536;
 /// Bytes of a head that select its place: most of a request line, or all of a short head.
 const KEY_BYTES: usize = 128;
 
-/// The most bytes of a response that are copied to keep it, without what it shares with others: those of
-/// twenty quotes.
+/// A response is kept if at most this many of its bytes must be copied: twenty quotes. Shared parts do not
+/// count.
 const RESPONSE_BYTES: usize = 8 * 1024;
 
-/// Bytes of responses that are joined between two sweeps, which drop them: those of some seventy charts of a
-/// thousand candles. Other charts are sent in the pieces that they share with others.
+/// The most bytes that are joined between two sweeps: some seventy charts of a thousand candles. A sweep
+/// drops the joined bytes. Other charts are sent in the pieces that they share with others.
 const JOINED_BYTES: usize = 4 * 1024 * 1024;
 
 /// See the module's page.
@@ -54,7 +54,7 @@ pub struct HeadCache {
 
 #[derive(Debug, Default)]
 struct Place {
-    /// The hash of what selects this place, of the head that asked for it last.
+    /// The hash of the last head that asked for this place.
     last: u64,
     /// The head that is kept.
     request: Option<OwnedRequest>,
@@ -72,13 +72,13 @@ pub struct PreparedHead {
     pub prepared: Box<dyn Prepared>,
     /// The state of the core when the head came last.
     state: u64,
-    /// Until when this is the response, if there is one.
+    /// Until when `bytes` may be sent. In the past if no response is kept.
     until: Mono,
-    /// Its status.
+    /// The status of the response.
     pub status: u16,
     /// The size of its body.
     pub weight: usize,
-    /// Its bytes.
+    /// The bytes of the response.
     pub bytes: Output,
 }
 
@@ -116,8 +116,8 @@ impl HeadCache {
         key as usize % PLACES
     }
 
-    /// Parses the head at the start of `bytes`. Returns also the hash of its opening, if one with the same
-    /// opening is kept.
+    /// Parses the head at the start of `bytes`. Also returns the hash of the head's opening, if a head with
+    /// the same opening is kept.
     pub fn parse<'b>(
         &self,
         bytes: &'b [u8],
@@ -168,7 +168,7 @@ impl HeadCache {
     }
 
     /// Notes the response to the prepared request in this place, and keeps it if it is the second one in this
-    /// state of the core. `until`: until when it would be made again as it is.
+    /// state of the core. `until`: until when the response would be made with the same bytes.
     pub fn note_response(
         &mut self,
         place: usize,
@@ -193,8 +193,8 @@ impl HeadCache {
         }
     }
 
-    /// Drops all responses. To be called once a second, in another state of the core, so that what is not
-    /// asked for any more takes no memory.
+    /// Drops all responses. The caller raises [`Context::state`] first, and calls this once a second. So a
+    /// response that nobody asks for takes no memory.
     pub fn sweep(&mut self) {
         self.joined = 0;
         if std::mem::take(&mut self.has_responses) {
@@ -204,8 +204,8 @@ impl HeadCache {
     }
 
     /// Notes a request that was parsed because its key did not lead to it. Returns the place of one that is
-    /// answered like it, if that is kept. `opening`: see [`HeadCache::parse`]. A request that a body follows
-    /// is not kept: no client needs to, and neither is one of another method.
+    /// answered like it, if that is kept. `opening`: see [`HeadCache::parse`]. A request with a body is not
+    /// kept: no client needs to send a body. A request with a method that is not served is not kept either.
     pub fn note(&mut self, key: u64, opening: Option<u64>, request: &Request<'_>) -> Option<usize> {
         let is_short = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
         if !is_short || !request.method.is_served() {

@@ -9,12 +9,20 @@
 //! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `deferred`).
 //! - `streaming`: clients that are told what changes (`streams`).
 //!
-//! The way of a response has these types. A [`Connection`], in its [`Phase`], keeps the bytes of a
-//! [`Request`](crate::http::Request). [`Responses`] finds what the request is for, often a
-//! [`Prepared`](crate::core::api::Prepared) one of the head cache, asks whether it is admitted, and lets it
-//! write to a [`Responder`](crate::http::Responder). What it hands back is an
-//! [`Outcome`](crate::core::api::Outcome): the response is sent, or waits in the connection as a
-//! [`Pending`](deferred::Pending) one, in line with others.
+//! A request passes these types on its way from socket to socket:
+//!
+//! 1. `Socket` (`net/socket.rs`) reads its bytes, and [`Core`](crate::core::Core) hands them to [`Clients`].
+//! 2. [`Connection`] (`connection`), in its [`Phase`], keeps the bytes that are not a whole request yet.
+//! 3. [`Responses`] (`reading`, `responses`) parses a [`Request`](crate::http::Request), or finds it in the
+//!    head cache, and asks `Admission` (`admission`) whether the request is admitted.
+//! 4. [`Destination`](crate::core::api::Destination) (`core/api/mod.rs`) is what the request is for: often a
+//!    `Prepared` request of the head cache, otherwise a row of the table of endpoints.
+//! 5. The handler of the endpoint reads the core through a [`View`] (`core/api/view.rs`), and writes to a
+//!    [`Responder`](crate::http::Responder) (`http/response.rs`).
+//! 6. [`Outcome`] (`core/api/outcome.rs`) is what the handler returns: the response is sent, or it waits in
+//!    the connection as a [`Pending`] one (`deferred`), in line with others.
+//! 7. [`Output`](crate::http::Output) (`http/output.rs`), in the connection, has the response's bytes, and
+//!    lends them to the socket as [`Outgoing`].
 //!
 //! To add a limit: `config/limits.rs`.
 
@@ -48,7 +56,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Connections above a limit that are accepted to refuse them. The oldest half leaves for new ones.
+/// How many connections above a limit are accepted, to be sent a 503. Above half of this number, each new one
+/// closes the oldest.
 pub const MOST_REFUSED: usize = 64;
 
 /// Connections to the demo exchange: those of this process, and some for users.
@@ -57,8 +66,8 @@ pub const DEMO_CLIENTS: usize = 32;
 /// Memory is given back only if clients have held at least this many bytes.
 const CROWD_BYTES: u64 = 8 * 1024 * 1024;
 
-/// How long clients must hold less than a quarter of their peak before memory is given back. That takes
-/// some milliseconds, and as long again if they need it once more.
+/// How long clients must hold less than a quarter of their peak before memory is given back. Giving memory
+/// back takes some milliseconds, and so does taking it again.
 const CROWD_PAUSE: Duration = Duration::from_secs(2);
 
 /// See the module's page.
@@ -69,9 +78,10 @@ pub struct Clients {
     responses: Responses,
     /// The most bytes that clients held since memory was last given back.
     peak_bytes: u64,
-    /// When they last held a quarter of that.
+    /// When clients last held a quarter of `peak_bytes`.
     crowded_at: Mono,
-    /// True if clients have held less than a quarter of that for so long that memory is worth giving back.
+    /// True if clients have held less than a quarter of `peak_bytes` for so long that giving memory back
+    /// pays.
     pub has_shrunk: bool,
 }
 
@@ -79,7 +89,7 @@ pub struct Clients {
 #[derive(Debug, Default)]
 struct Acceptor {
     addresses: AddressCounts,
-    /// Connections that may make room, the first one first.
+    /// Connections that may make room, in the order in which they do.
     leaving: VecDeque<Key>,
     /// When all connections may be looked at again.
     next_look: Mono,
@@ -261,7 +271,8 @@ impl Clients {
             }
             LongWork::Compression => {
                 let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
-                // There is nothing left to be made of responses with a compressed body, so they are next.
+                // A response whose body is compressed needs no more work, so it goes to the front of the
+                // queue.
                 if let Some((bytes, keys)) = cx.compressed.step(waits) {
                     cx.state += 1;
                     for key in keys {
@@ -301,9 +312,9 @@ impl Clients {
         }
     }
 
-    /// Lets responses run that wait for candles, or that of one client: those whose candles are all there or
-    /// are not on their way any more, and those whose deadline has passed. `comes`: true if these slots of a
-    /// series are on their way.
+    /// Runs each waiting response (only that of `client`, if given) whose candles are all there or no longer
+    /// on their way, or whose deadline has passed. A patient response waits for missing candles even if none
+    /// are on their way. `comes`: true if these slots of a series are on their way.
     pub fn wake(
         &mut self,
         client: Option<Key>,

@@ -1,9 +1,10 @@
-//! Writes responses to connections, at once or later.
+//! Writes responses to connections, at once or later. Requests are read from connections in `reading`, which
+//! has the other half of [`Responses`], with [`Responses::handle`].
 //!
 //! Owns everything that requests and responses need besides the [`Context`]: the head cache, the queue of the
 //! connections that wait for their turn, the date, the admission of requests, the access log, the deferred
-//! responses, the streams. It decides when a response is deferred and what comes of it. Its other
-//! half, `reading`, takes requests from connections. It never knows what a response says (`api`).
+//! responses, the streams. It decides when a response is deferred and what comes of it. It never knows what a
+//! response says (`api`).
 
 use crate::config::{Config, Limits};
 use crate::core::api::{self, Advance, Destination, Endpoint, Error, Outcome, View};
@@ -68,8 +69,8 @@ impl Responses {
         self.access_log.on = AccessLog::new().on;
     }
 
-    /// Responds to a request, or defers the response. `place`: that of its head in the cache, or of a head
-    /// that is answered like it, if there is one.
+    /// Responds to a request, or defers the response. `place`: the place of the request's head in the head
+    /// cache, or of a kept head that gets the same response.
     pub fn respond(
         &mut self,
         connection: &mut Connection,
@@ -97,7 +98,8 @@ impl Responses {
         };
         let endpoint = route.endpoint();
         let (client, quota) = self.admission.admit(connection.peer, request, endpoint, cx);
-        // One above a limit is there for its health alone: probes must not take a full service for dead.
+        // A connection above a limit may ask for health alone, so that probes do not take a full service for
+        // dead.
         let is_refused = is_refused && endpoint != Endpoint::Health;
         cx.stats.http.rejected += u64::from(is_refused);
         cx.stats.http.requests += 1;
@@ -127,7 +129,7 @@ impl Responses {
                 let (until, made) = (view.holds_until(), (status, weight));
                 self.heads.note_response(place, until, made, &connection.output, cx);
             }
-            // It holds nothing, and a call to find that out would be one for each request.
+            // `Outcome::Sent` owns nothing. Dropping it would cost a call for each request.
             std::mem::forget(kind);
             self.spent += weight as u64;
             let line = (line.as_deref(), asked_at);
@@ -185,9 +187,9 @@ impl Responses {
         connection.responded(cx);
     }
 
-    /// Writes an error where no request is served: to bytes that are none, or to one that is not complete in
-    /// time. `bytes`: those at fault, if they are a head. Nobody knows where the next request would begin. So
-    /// this is the last response, and the connection closes for this reason.
+    /// Writes an error to bytes that are not a request, or to a request that is not complete in time.
+    /// `bytes`: the head at fault, if there is one. It is unknown where the next request would begin. So this
+    /// is the last response, and the connection closes for `reason`.
     pub fn fail(
         &mut self,
         connection: &mut Connection,
@@ -220,8 +222,8 @@ impl Responses {
         self.complete(connection, Endpoint::Unread, line, (error.status, begin), cx);
     }
 
-    /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body
-    /// is compressed. A stream is opened instead.
+    /// Defers a response. It asks for missing candles, and waits until the response is made or its body is
+    /// compressed. For a stream, it opens the stream.
     fn defer(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
         match &mut pending.kind {
             Outcome::Sent => return,
@@ -299,7 +301,8 @@ impl Responses {
         let Outcome::Deferred(response) = &mut pending.kind else {
             return self.finish(connection, None, cx);
         };
-        // It would be one more that holds a body. One that is begun is made to its end.
+        // While clients hold too much memory, no further response may begin to hold a body. A response that
+        // is begun is made to its end.
         let own = response.held() as u64;
         if !pending.is_begun && cx.stats.http.is_overloaded(own, &cx.config.limits) {
             return self.finish(connection, Some(&Error::overloaded()), cx);
@@ -318,7 +321,7 @@ impl Responses {
             if error.is_some() {
                 self.deferred.forget(connection.key);
             }
-            // The requests behind it in the inbox are served too, and the last of their responses closes.
+            // Requests that wait in the inbox are served, too. The last response closes the connection.
             if cx.stats.stopping && connection.inbox.is_empty() {
                 connection.reason.get_or_insert(CloseReason::Stopping);
             }

@@ -1,12 +1,12 @@
 //! Clients with a stream: they are told what changes of quotes, candles and health.
 //!
-//! A connection owns its stream (`streams`), and is in the phase `Streaming`, which owns its deadlines: the
-//! comment that keeps it open, and the end of a client that takes nothing. [`Streams`] owns the lists of who
-//! reads what, and the queue of those that have something to send. A change costs one note with each of its
-//! readers, in slices ([`Streams::step`]). What a reader is sent is written when its turn in the queue comes,
-//! and only if all that was written before is sent: so a slow reader gets the newest state of each symbol,
-//! and holds up nobody. An event is rendered once for all readers, but a quote with decimals as strings once
-//! for each.
+//! A connection owns its stream (`streams`), and is in the phase `Streaming`. This phase has two deadlines.
+//! If all output is sent, the event `alive` is sent at the deadline. If output is left, the client takes
+//! nothing, and is closed. [`Streams`] owns the lists of who reads what, and the queue of the streams that
+//! have something to send. A change marks one place in the stream of each reader, slice by slice
+//! ([`Streams::step`]). Events of a reader are written when its turn in the queue comes, and only if its
+//! earlier output is sent: so a slow reader gets the newest state of each symbol, and holds up nobody. An
+//! event is rendered once for all readers, but a quote with decimals as strings once for each.
 //!
 //! While there is no stream, nothing is watched, and a change costs the check of one flag.
 
@@ -24,17 +24,17 @@ use crate::time::Mono;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Notes with readers that one slice makes: some 0.1 ms.
+/// How many places of readers one slice marks: some 0.1 ms.
 const NOTES_A_SLICE: usize = 4096;
 
-/// What a changed symbol costs beside its readers, in notes.
+/// What a changed symbol costs besides its readers, in marked places.
 const SYMBOL_COST: usize = 8;
 
-/// The wait before a client connects again: the least, and the bound of a random part, so that not all
-/// come at once.
+/// How long a client waits before it connects again: a fixed part, and the bound of a random part, so that
+/// not all come at once.
 const RETRY_MS: (u64, u64) = (1_500, 1_000);
 
-/// The same when marketd stops: it may take some seconds to start again.
+/// Like `RETRY_MS`, when marketd stops: it may take some seconds to start again.
 const RETRY_BYE_MS: (u64, u64) = (1_000, 4_000);
 
 /// Seconds after which a client may try again where there is no room for its stream.
@@ -43,7 +43,8 @@ const RETRY_REFUSED_S: u32 = 5;
 /// See the module's page.
 #[derive(Default)]
 pub struct Streams {
-    /// When they were asked for, and their connections, with the addresses that they count for.
+    /// The open streams, by the time of the request and the connection, each with the address that it counts
+    /// for.
     open: BTreeMap<(Mono, Key), Option<IpAddr>>,
     addresses: AddressCounts,
     /// The connections whose streams make room for others.
@@ -82,7 +83,8 @@ impl Streams {
         Some(error)
     }
 
-    /// Lets the oldest stream of the address that has most make room, if that has more than so many and one.
+    /// Lets a stream make room: the oldest one of the address with the most streams. That address must have
+    /// at least two more than `own`, the streams of the client that asks.
     fn make_room(&mut self, own: usize) -> bool {
         let most = self.addresses.most().filter(|most| self.addresses.count(Some(*most)) > own + 1);
         let oldest = self.open.iter().find(|((_, key), address)| {
@@ -123,7 +125,7 @@ impl Streams {
         self.open.insert((stream.opened_at, key), pending.client);
         stream.asked.symbols.named().for_each(|(_, symbol)| cx.followed.enter(symbol));
         connection.stream = Some(Box::new(stream));
-        // It ends for a reason of its own.
+        // The reason why the connection closes is decided when the stream ends.
         connection.reason = None;
         connection.enter(Phase::Streaming(body), cx);
         cx.wish(None, Vec::new(), candles);
@@ -202,7 +204,7 @@ impl Streams {
         let Some(stream) = &mut connection.stream else {
             return;
         };
-        // What is not sent yet comes first: then it is queued again.
+        // Unsent output goes first. When it is sent, [`Streams::sent`] queues this reader again.
         let Phase::Streaming(body) = connection.phase else {
             return;
         };
@@ -236,7 +238,7 @@ impl Streams {
         connection.flush(cx);
     }
 
-    /// A client has taken so many bytes, of its stream if it has one.
+    /// A client has taken `count` bytes. If it has a stream, they are bytes of the stream.
     #[inline]
     pub fn sent(&mut self, connection: &mut Connection, count: usize) {
         let is_all = connection.output.is_empty();

@@ -2,8 +2,8 @@
 //!
 //! [`Failures`] owns a back-off for each kind ([`RequestKind`]): one kind that fails does not hold up the
 //! others. Some failures concern one market alone, until [`FAILURES_IN_A_ROW`] of one kind follow each other.
-//! Those that counted as the kind's are in the figures of the source, which tell the length of its back-off.
-//! Only time ends a back-off. What concerns every kind halts the [`Host`].
+//! Failures that count for the kind are in the figures of the source. Their number gives the length of the
+//! kind's back-off. Only time ends a back-off. What concerns every kind halts the [`Host`].
 //!
 //! Whatever fails is logged by an [`Episode`], also what is wrong with a source that answers.
 //!
@@ -23,11 +23,11 @@ use crate::rng::Rng;
 use crate::time::Mono;
 use std::time::Duration;
 
-/// Failures of one kind in a row, each of them at one market, that count as the kind's: fewer may be markets
-/// that the exchange has trouble with, and more would ask it for nothing.
+/// So many failures of one kind in a row, each at one market, count as the kind's. Fewer may come from single
+/// markets. To wait for more would send requests in vain.
 pub const FAILURES_IN_A_ROW: u32 = 5;
 
-/// The pause that each line earns.
+/// How long each logged line keeps the log quiet.
 const PAUSE: Duration = Duration::from_secs(120);
 
 /// The most kinds of faults that one episode tells.
@@ -55,7 +55,8 @@ struct KindFailures {
     since: Mono,
     /// Until when none of the kind is requested.
     until: Mono,
-    /// True if the last failure was one of the way to the exchange, which has asked for no pause.
+    /// True if another address may not have had the last failure ([`Fault::is_of_address`]), and the exchange
+    /// asked for no pause.
     is_unreached: bool,
     episode: Episode,
 }
@@ -85,8 +86,8 @@ impl Failures {
         (status.failing, status.candles_failing_since) = Default::default();
     }
 
-    /// The way to the exchange is another one: what failed on the former one does not matter. A halt of the
-    /// host is told anew, if it is the same host.
+    /// The way to the exchange is another one: what failed on the former one does not matter. If the host
+    /// stays the same, `Sources` tells its halt again.
     pub fn rerouted(&mut self, cx: &mut Context) {
         self.forget(cx);
         self.halted_until = cx.now.mono;
@@ -98,8 +99,8 @@ impl Failures {
         }
     }
 
-    /// True if another way to the exchange may do better: for so long after a poll was due, no quotes have
-    /// come, or no list, because it is not reached or fails.
+    /// True if another way to the exchange may do better: no quotes have come for `span` after a poll was
+    /// due, and requests for quotes or the list fail because the exchange is not reached, or fails itself.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
         let span = span + cx.config.sources[self.source.index()].poll.usual();
         let is_unreached = |kind: &RequestKind| {
@@ -124,13 +125,14 @@ impl Failures {
         self.kinds[RequestKind::Quotes as usize].until = until;
     }
 
-    /// Takes in a failure of a request that began at `began` to a host of so many addresses, and halts the
-    /// host if it concerns that. Logs that the kind begins to fail, unless it is known. Returns whom the
-    /// failure concerns.
+    /// Takes in a failure of a request that began at `began`; the host has `addresses` addresses. Halts the
+    /// host if the failure concerns the host. Logs the failure if its fault is new. Returns whom the failure
+    /// concerns.
     ///
     /// The back-off of a kind begins at `pollMs` and doubles with each failure in a row, at most
     /// `limits.backoffMaxMs`, less up to a tenth so that many daemons do not come back at once. If one of
-    /// several addresses is at fault, each has its turn within that time, but no sooner than after `pollMs`.
+    /// several addresses is at fault, the pause is divided by their number, so that each is tried within it.
+    /// A pause is never shorter than `pollMs`, unless the whole back-off is.
     pub fn failed(
         &mut self,
         task: &Task,
@@ -161,7 +163,8 @@ impl Failures {
         it.is_unreached = fault.is_of_address() && fault.retry_after.is_none();
         let status = &mut cx.stats[self.source];
         let failures = &mut status.failing[kind as usize];
-        // What was requested before this back-off began fails of the same trouble: it counts once.
+        // Requests that were sent before this back-off began fail for the same reason. Together they count as
+        // one failure.
         if !is_again || began >= it.since {
             *failures += 1;
             it.since = now;
@@ -173,7 +176,7 @@ impl Failures {
         let poll = cx.config.sources[self.source.index()].poll.usual();
         let doubled = poll * 2u32.saturating_pow((failures - 1).min(16) as u32);
         let most = doubled.min(cx.config.limits.backoff_max);
-        // One that leads to no open connection has had them all tried.
+        // If no connection could be opened (`Blame::Host`), all addresses have been tried.
         let others_may_do = fault.is_of_address() && blame != Blame::Host;
         let turns = if others_may_do { addresses.max(1) } else { 1 };
         let step = (most / turns).max(poll.min(most));
@@ -218,8 +221,8 @@ impl Failures {
         status.backoff_until = Some(on_wall(until, cx.now));
     }
 
-    /// A request of this kind was answered well. If its back-off is over, its failures are. That is logged if
-    /// their begin was, unless it still fails for some markets (`fails_elsewhere`).
+    /// A request of this kind was answered well. If the back-off is over, the kind no longer fails. The end
+    /// is logged if the beginning was, unless requests for some markets still fail (`fails_elsewhere`).
     pub fn answered(&mut self, kind: RequestKind, fails_elsewhere: bool, cx: &mut Context) {
         let it = &mut self.kinds[kind as usize];
         it.in_a_row = 0;
@@ -267,8 +270,8 @@ impl Failures {
         self.quotes_at + cx.config.sources[self.source.index()].stale_after
     }
 
-    /// Shows and logs what is wrong with a source though it answers: whether rounds of quotes take too long,
-    /// by how long they take, and whether others spend the budget, by the units that they spent.
+    /// Shows and logs two faults of a source that answers: rounds of quotes take too long (`round`: their
+    /// duration), and others spend the budget (`others`: the units that they spent).
     pub fn watch(&mut self, round: Option<Duration>, others: Option<u64>, cx: &mut Context) {
         let (now, status) = (cx.now.mono, &mut cx.stats[self.source]);
         let stale_after = cx.config.sources[self.source.index()].stale_after;
@@ -319,7 +322,8 @@ impl Episode {
         Some(self.failures)
     }
 
-    /// All is well. Returns the failures, if that is to be logged: their begin was.
+    /// All is well. Returns the number of failures if their beginning was logged; then the end is logged,
+    /// too.
     fn ended(&mut self, now: Mono) -> Option<u64> {
         if std::mem::take(&mut self.codes).is_empty() {
             return None;

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The fewest known slots in a row that show that a series was polled. What a client requests once is
-/// mostly shorter. A larger configured backfill counts instead.
+/// A run of so many known slots shows that a series was polled; a single request of a client is mostly
+/// shorter. If the configured backfill is larger, it takes the place of this number.
 const FOLLOWED: i64 = 1000;
 
 /// Between two readings of the newest candles of an exchange whose clock is faster than ours.
@@ -47,7 +47,7 @@ pub struct CandlePlans {
     plans: BTreeMap<SeriesKey, SeriesPlan>,
     /// The market that traded last, as quotes tell, and when.
     lively: Option<(SymbolId, Mono)>,
-    /// Of a lively market, which newest candles were last requested, by interval, and when.
+    /// By interval: the lively market whose newest candles were requested last, and when.
     lively_asked: BTreeMap<Stored, (SeriesKey, Mono)>,
 }
 
@@ -63,8 +63,9 @@ impl CandlePlans {
         }
     }
 
-    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. A market
-    /// that is not listed has what is stored of it; before the first list it may be listed yet.
+    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. A series
+    /// of a market that is not listed is followed only if it has stored candles; it gets a plan only before
+    /// the first list, which may name the market.
     pub fn follow(&mut self, key: SeriesKey, cx: &mut Context) -> bool {
         let exchange = cx.exchange_time(self.source);
         let Market { catalog, charts, .. } = &mut cx.market;
@@ -108,8 +109,8 @@ impl CandlePlans {
         self.plans.keys().copied()
     }
 
-    /// The newest candles of every series are due now. What clients want of slots ahead, since the clock was
-    /// wrong when they asked, is left out.
+    /// The newest candles of every series are due now. Slots in the future that clients asked for are
+    /// dropped: the clock was wrong then.
     pub fn refresh_all(&mut self, cx: &Context) {
         let time = cx.exchange_time(self.source);
         for (key, plan) in &mut self.plans {
@@ -123,13 +124,13 @@ impl CandlePlans {
         self.plans.get(&key).is_some_and(|plan| plan.reach.is_none())
     }
 
-    /// True if some of the configured backfill is still to be requested. What was requested and is silent
-    /// does not count while it rests.
+    /// True if some of the configured backfill is still to be requested. A slot that was requested without a
+    /// result does not count until it is due again.
     pub fn has_backfill(&self, now: Now) -> bool {
         self.plans.values().any(|plan| plan.unasked.as_ref().is_some_and(|it| it.0 <= now.mono))
     }
 
-    /// Requests those of these slots for a client that only the exchange can tell of. `false`: none
+    /// Requests, for a client, those slots of the range that only the exchange can tell of. `false`: none
     /// will come, so the client need not wait.
     pub fn ask(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         let Some(series) = cx.market.charts.get(key) else {
@@ -189,7 +190,8 @@ impl CandlePlans {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
                     let unknown = series.askable(asked.clone(), cx.now.mono).pop()?;
-                    // Who goes to the left asks for as much again next: it comes with a short page.
+                    // A client that scrolls to the left asks for the same length again. If a page has room,
+                    // it includes that part.
                     let again = 2 * unknown.start - unknown.end;
                     let page = widened(series, unknown, current, rows);
                     let oldest = self.oldest_kept(key.interval, current, cx);
@@ -207,14 +209,15 @@ impl CandlePlans {
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => self.newest(key, cx),
         };
-        // The newest alone are no reason to read the past.
+        // A request for the newest candles alone does not include the past.
         let series = series.filter(|_| urgency != Urgency::Newest);
         let all_before = series.and_then(|series| self.all_before_first(series, &slots, cx));
         let (slots, most) = all_before.map_or((slots, rows), |all| (all, i64::MAX));
         let page = PlannedPage { when, urgency, series: key, slots };
         let lively = self.lively_first(&page, cx).filter(|it| !is_in_flight(it.series));
         let mut page = lively.unwrap_or(page);
-        // What a witness takes for the future cannot be judged.
+        // Slots in the future by one witness of the clock are left out: what an answer says of them cannot be
+        // judged.
         let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
         let end = page.slots.end.min(sure + 1);
         // The newest part of it that a page holds.
@@ -222,8 +225,9 @@ impl CandlePlans {
         (!page.slots.is_empty()).then_some(page)
     }
 
-    /// In place of slots before the first known candle: all of them, and this candle. One page tells of them,
-    /// where the exchange counts rows. An answer says that the slot next to it has none: so may all others.
+    /// Replaces slots before the first known candle by all kept slots before it, and that candle. One page
+    /// tells of all of them if the exchange counts rows. This is done when an answer has said that the slot
+    /// before that candle is empty: then all older slots may be empty, too.
     fn all_before_first(
         &self,
         series: &Series,
@@ -242,9 +246,8 @@ impl CandlePlans {
         self.lively = Some((symbol, now));
     }
 
-    /// The newest candles of a market that trades, if this page depends on them: where no candle of another
-    /// market was read a moment ago, nothing tells that the exchange's candles go on, so that no silence
-    /// would ever be proven.
+    /// Returns the page with the newest candles of a market that trades, if `page` needs it. A silent slot is
+    /// proven empty only if another market's recent candle shows that the exchange's candles go on.
     fn lively_first(&self, page: &PlannedPage, cx: &Context) -> Option<PlannedPage> {
         let (source, interval, now) = (self.source, page.series.interval, cx.now.mono);
         let exchange = cx.stats[source].sure_time(cx.now);
@@ -277,7 +280,8 @@ impl CandlePlans {
             Some(series) if has_backfill || series.newest_known().is_some() => {
                 refreshed_from(series, current, self.rows(key.interval))
             }
-            // What has ended since the first request is read, however long they fail.
+            // All slots that have ended since the first request are read, however long the requests have
+            // failed.
             Some(_) => self.plans.get(&key).and_then(|plan| plan.begun).unwrap_or(current),
         };
         // What is older than what is kept would be dropped at once.
@@ -342,8 +346,8 @@ impl CandlePlans {
         self.dialect.page(interval).rows as i64
     }
 
-    /// A request has failed, and the failure is the series' own or not: the series rests, and clients need
-    /// not wait for it.
+    /// A request has failed. `is_own`: the failure is of this series alone. The series rests, and clients
+    /// need not wait for it.
     pub fn failed(&mut self, key: SeriesKey, is_own: bool, now: Now) {
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.failed(is_own, now);
@@ -351,7 +355,7 @@ impl CandlePlans {
     }
 
     /// A request has been answered well: the series need not rest. Returns true if the last request of some
-    /// other failed.
+    /// followed series failed.
     pub fn answered(&mut self, key: SeriesKey, now: Now) -> bool {
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.answered(now);
@@ -366,10 +370,10 @@ impl CandlePlans {
         }
     }
 
-    /// The number of closed slots before the current one that are requested without a client: the
-    /// configured backfill or, if that is more, all that were missed since the last run, as far as the file
-    /// shows. At most what the exchange still serves and what is kept. An outage may have been longer than
-    /// the backfill is deep, and must leave no hole, also if filling it was interrupted.
+    /// The number of closed slots before the current one that are requested without a client: the configured
+    /// backfill or, if that is more, all that were missed since the last run, as far as the file shows. At
+    /// most what the exchange still serves and what is kept. An outage leaves no hole, even if it was longer
+    /// than the backfill, and even if filling the hole was interrupted.
     pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.depth(key.interval);

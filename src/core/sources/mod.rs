@@ -3,8 +3,8 @@
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
 //! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
 //! one exchange's `connections` and `jobs`; its `schedule` chooses what is requested next. The life of a
-//! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`. What comes
-//! in pages waits for the last of them in `staged`.
+//! request is in `request`, from top to bottom. `source/applying` turns the response into changes of the
+//! market. `staged` collects a response that comes in pages until its last page.
 //!
 //! No client is served here. Quotes and candles go to the market.
 
@@ -47,16 +47,16 @@ pub use source::Source;
 use std::ops::{Index, IndexMut};
 use task::Profile;
 
-/// Sources that may be added while marketd runs. Each place is that of one id until the end, so that the
-/// table of connections can be sized at the start.
+/// The most sources that reloads may add. A place keeps its id until marketd ends, and the table of
+/// connections is sized at the start.
 const MOST_ADDED: usize = 16;
 
-/// All exchanges. See the module's page. Clients' requests for candles, and the cluster, concern one of
-/// them.
+/// All exchanges. See the module's page. A client's request for candles concerns one source, and so does what
+/// the cluster does: callers reach that source by its id, as an index.
 pub struct Sources {
     /// By `SourceId`.
     all: Vec<Source>,
-    /// What sources share; each knows the place of its own.
+    /// The hosts. Each source knows the place of its host.
     hosts: Vec<Host>,
     /// The source that owns a connection, and the connection's index there.
     connections: Table<(SourceId, usize)>,
@@ -146,7 +146,8 @@ impl Sources {
             source.halted(until, cx);
         }
         if is_shared && self[id].in_flight() < was_in_flight {
-            // One of them may have waited for the connection, and takes its turn.
+            // Another source of the host may have waited for this connection: every source of the host looks
+            // again.
             self.all.iter_mut().filter(|it| it.uses(place)).for_each(|it| it.wake_up(cx.now));
         }
         self.open_connections(id, cx);
@@ -239,7 +240,7 @@ impl Sources {
         });
     }
 
-    /// Starts and gives up what is due. `true`: a request has ended.
+    /// Starts requests that are due, and gives up requests that are late. `true`: a request has ended.
     pub fn handle_timeout(&mut self, history: &History, cx: &mut Context) -> bool {
         let is_due = |it: &&Source| it.wake_at.is_some_and(|at| at <= cx.now.mono);
         // Those that share a budget take turns.
@@ -307,7 +308,7 @@ impl Sources {
         }
     }
 
-    /// The other nodes have been told what was left of the budget when so many units were spent.
+    /// The other nodes know what was left of the budget when `spent` units were spent.
     pub fn note_told(&mut self, id: SourceId, spent: u64, now: Now) {
         self.budget(id, now.mono).0.note_told(spent);
         self[id].wake_up(now);
@@ -342,7 +343,8 @@ impl Sources {
         self.watch_failover(cx);
     }
 
-    /// Counts and logs which symbols another source answers for now. Returns true if there may be some.
+    /// Counts and logs the symbols that changed their source. Returns true if a quote has become stale or
+    /// fresh.
     pub fn watch_failover(&mut self, cx: &mut Context) -> bool {
         self.failover.watch(&mut cx.market, &mut cx.stats.sources, cx.now.mono)
     }

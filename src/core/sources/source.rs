@@ -2,7 +2,8 @@
 //!
 //! [`Source`] conducts its parts: it sends what is the most urgent (`schedule`) on its [`Connections`], and
 //! turns each response into a [`Job`] (`applying`). A failure changes nothing that is served. While requests
-//! of one kind fail, one of them at a time is tried, and after each failure none until the back-off is over.
+//! of a kind fail, one request of this kind is sent at a time. After each failure, none is sent until the
+//! back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
@@ -38,7 +39,7 @@ use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::ops::Range;
 
-/// Markets that have left a list whose quotes are dropped in one slice: less than 0.1 ms.
+/// How many markets that have left the list lose their quotes in one slice: less than 0.1 ms.
 const DROPPED_A_SLICE: usize = 256;
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
@@ -54,7 +55,7 @@ pub struct Source {
     pub(super) profile: Profile,
     /// When all quotes are due, or the next round of them.
     quotes_due: Mono,
-    /// True until the first poll.
+    /// True from [`Source::begin_quotes`] until the next request for quotes.
     is_first: bool,
     /// When the market list is due.
     list_due: Mono,
@@ -64,14 +65,14 @@ pub struct Source {
     plan: QuotePlan,
     /// Quotes by that plan, if it does not bring all of them at once.
     round: QuoteRound,
-    /// What has come of a market list or of all tickers, if they come in pages.
+    /// The pages that have arrived so far, of a market list or of all tickers.
     pages: Paging,
     candles: CandlePlans,
     clock: ExchangeClock,
     failures: Failures,
     /// The nodes of the cluster that may be spending the budget.
     pub spenders: u32,
-    /// True if a request other than for quotes was due when the next one was last chosen.
+    /// True if a request for something other than quotes was due when a request was last chosen.
     pub(super) others_wait: bool,
     /// What [`Source::work`] has to do.
     pub(super) jobs: JobQueue<Job>,
@@ -146,7 +147,7 @@ impl Source {
 
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
-        // Nobody is asked while it is not known who collects.
+        // While it is unknown which node collects, no candle is requested.
         let holds = self.failures.holds(RequestKind::Candles, cx);
         let is_well = !holds && self.replica.role() != Role::Waiting;
         let is_taken = is_well && self.candles.ask(series, slots, cx);
@@ -200,8 +201,8 @@ impl Source {
         self.ended(ended, host, cx) && self.go_on(pace, host, cx)
     }
 
-    /// A request has ended, which is returned: starts what is due. Sources that share a host take turns at
-    /// that, as time passes.
+    /// A request has ended: starts what is due, or, if the host is shared, looks at the next timeout, so that
+    /// sources take turns. Returns true.
     fn go_on(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
         match host.is_shared {
             true => self.wake_up(cx.now),
@@ -253,7 +254,8 @@ impl Source {
             }
             self.start(conn, offer, host, cx);
         }
-        // A request for all quotes is a task among the others.
+        // A plan that requests all quotes at once has no round: its request is a task, whose time is in
+        // `next`.
         let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
         let all = [self.connections.upstream.due(), next, round, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
@@ -366,7 +368,7 @@ impl Source {
         self.put_back_all(|request| route || markets && is_list(request), cx);
         if route {
             self.failures.rerouted(cx);
-            // Their requests have been put back.
+            // The requests on these connections have been put back.
             self.connections.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
         if markets {

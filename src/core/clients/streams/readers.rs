@@ -5,11 +5,11 @@ use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
 use std::collections::BTreeMap;
 
-/// The streams that read one thing, each with the place that it has it at. They are in the order of their
-/// keys, in one piece: a map would take twice the memory, for each symbol of each stream.
+/// The streams that read one thing. Each is stored with the place of that thing in the stream. They are in
+/// the order of their keys, in one piece: a map would take twice the memory, for each symbol of each stream.
 ///
-/// One that leaves stays as [`GONE`] until half of them are, or another takes its place: a crowd that leaves
-/// together must not have the rest moved for each of them.
+/// A stream that leaves is only marked [`GONE`]. Marked entries are reused, or removed when they are more
+/// than half of all. So when a crowd leaves together, the rest is not moved for each stream.
 #[derive(Debug, Default)]
 pub struct Readers {
     all: Vec<(Key, u32)>,
@@ -25,7 +25,8 @@ impl Readers {
         let at = self.all.partition_point(|(key, _)| *key < stream);
         let new = (stream, place as u32);
         match self.all[..at].last_mut().filter(|(_, place)| *place == GONE) {
-            // Mostly the one whose connection had this key before.
+            // Mostly the entry of the closed connection whose key had the same index: the new key sorts right
+            // behind that key.
             Some(gone) => {
                 *gone = new;
                 self.gone -= 1;
@@ -76,8 +77,9 @@ pub struct QuoteReaders(BTreeMap<Read, Group>);
 #[derive(Default)]
 struct Group {
     readers: Readers,
-    /// By symbol, counted from the first one: the version that the readers were told of last, 0 if of none.
-    /// One that joins is told of it by itself: its places wait to be sent, but for what it knows already.
+    /// For each symbol, from the group's first symbol on: the version that the readers were told of last; 0:
+    /// none. A reader that joins is not told here: its stream marks its places itself when it begins, but for
+    /// what the client knows already.
     told: Vec<u64>,
 }
 
@@ -86,7 +88,7 @@ fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
     view.served_quote(symbol, source).map_or(0, |quote| quote.version)
 }
 
-/// What the quotes of a stream are, each with its place.
+/// The quotes that a stream reads, each with its place in the stream.
 fn read_by(asked: &StreamRequest) -> impl Iterator<Item = (Read, usize)> {
     let (first, source) = (asked.charts.len(), asked.source);
     let all = matches!(asked.symbols, StreamedSymbols::All).then_some((None, first));
@@ -102,7 +104,8 @@ impl QuoteReaders {
         }
     }
 
-    /// A stream reads this too from now on, at this place. The first reader is told of what is served now.
+    /// A stream reads this too from now on, at this place. For the first reader of a group, the versions that
+    /// are served now count as told.
     pub fn add_one(&mut self, (key, place): (Key, usize), read: Read, view: &View<'_>) {
         let group = self.0.entry(read).or_default();
         if group.readers.is_empty() {
@@ -116,7 +119,7 @@ impl QuoteReaders {
         group.readers.insert(key, place);
     }
 
-    /// A stream does not read what it has asked for any more.
+    /// A stream has ended: removes it from the readers of all that it asked for.
     pub fn remove(&mut self, key: Key, asked: &StreamRequest) {
         for (read, _) in read_by(asked) {
             if let Some(group) = self.0.get_mut(&read) {
@@ -128,9 +131,9 @@ impl QuoteReaders {
         }
     }
 
-    /// Passes the readers of a symbol to `note` who were not told of the quote that is served to them. So a
-    /// change of a source that is not served costs nothing more than a look. Returns how many there were,
-    /// and one for each quote that was looked up.
+    /// Calls `note` for each reader of the symbol whose served quote has changed since the reader was told.
+    /// So a change of a source that is not served costs nothing more than a look. Returns the cost: one for
+    /// each reader that was passed, and one for each quote that was looked up.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
