@@ -5,22 +5,24 @@
 //!
 //! To add a limit:
 //!
-//! 1. Add an entry to the table: what it bounds, the reason of its default, field, type, default, key,
-//!    and the bounds of what the file may say, with a reason where it is not obvious. The key is the field
-//!    in camel case, with its unit: `Ms` or `Bytes`.
+//! 1. Add an entry to the table: what it bounds (`///`, which goes into the manual), the reason of its
+//!    default (`//`, for readers of the source), field, type, default, key, and the bounds of what the file
+//!    may say, with a reason where it is not obvious. The key is the field in camel case, with its unit:
+//!    `fooMs` is a time, `fooBytes` a size.
 //! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` (of the `Context` or the
 //!    `View`) at the moment that it counts, since a reload may have changed it. What keeps a copy of it takes
 //!    the new one in its `reconfigure` (`net`: in `net/turn.rs`); what cannot be changed while marketd runs
 //!    is listed in `fixed!` of `config/reload.rs`, and in the table of `src/docs/operations.md`, "Signals".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
-//! 5. Test it where its owner is tested. If a reload may break something with it, `change_limits` of
-//!    `tests/sim/reload.rs` changes it too: add an arm, and raise the number of `below(..)`.
+//! 5. Test it where its owner is tested; a limit on clients, in `tests/requests/limits.rs`. If a reload may
+//!    break something with it, `change_limits` of `tests/sim/reload.rs` changes it too: add an arm before
+//!    `_`, and raise the number of `below(..)`.
 //! 6. If it closes connections, it needs a reason of its own: a variant of
 //!    [`CloseReason`](crate::core::CloseReason) in `core/event.rs`; its row in the table "Why a connection is
-//!    closed" of `src/docs/operations.md`, where `UPDATE_DOCS=1 cargo test --test docs` renews the metrics;
-//!    its name in `streams.closes` of the example of `/api/v1/metrics` in `openapi.json`, and in the order
-//!    of the enum in `CLOSES` of `tests/loopback/contract.rs`; and a test in `tests/requests/ends.rs`.
+//!    closed" of `src/docs/operations.md`, where `UPDATE_DOCS=1 cargo test --test daemon docs::` renews the
+//!    metrics; its name in `streams.closes` of the example of `/api/v1/metrics` in `openapi.json`, and in the
+//!    order of the enum in `CLOSES` of `tests/loopback/contract.rs`; and a test in `tests/requests/ends.rs`.
 
 use super::members::{Number, bytes, count, millis};
 use super::values::object;

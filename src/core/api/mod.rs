@@ -10,27 +10,33 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. In the file of its family, or in one of its own: a function that reads its parameters with
-//!    `call.params([NAMES])`, the names written out there (`call.only_decimals` if `decimals` is its only
-//!    one), sends its body with `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong
-//!    request. `markets::categories` is the shortest example.
-//! 2. In `endpoint`: a variant, with its name in the metrics. If the endpoint counts under its family's
-//!    name there, add none. Here: a row in one of four tables. `API` is for what is below `/api/v1/`,
-//!    `ECOSYSTEM` for what is below `/api/ecosystem/`. `COMMON` is for what every listener serves. `PEOPLE`
-//!    is for people and charting libraries: a build without the feature `page` leaves it out. The handler
-//!    of a row is `Respond`. Take `Prepare` if clients send the same request again and again: it reads the
-//!    parameters into a type of the endpoint's own that implements [`Prepared`]. The head cache keeps that
-//!    value, and the same head is answered from it without being read again.
-//! 3. In `openapi.json`, below the name of its table: its path, with what differs from other paths. `kind`
-//!    is `list` for a list with `sort` and `limit`, `packed` for a body with an ETag that may be long,
-//!    `tagged` for a short one, and left out for a response that must not be cached; it adds the
-//!    parameters, the headers and the 304. Parameters, headers and schemas that paths share go by their
-//!    names there. `examples` has a response by its target, `GET /...`. `errors` has the codes of a status;
-//!    a new code joins one of its rows, and `Other`, in words, if it belongs to no path.
-//!    `scripts/openapi.rs` says how a schema is written, and adds what every response has.
-//! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`; a new error, in "Errors" there.
-//! 5. A test in `tests/loopback`. In `described.rs` there, a body that is not JSON joins `others`, and a new
-//!    name in braces `check_addresses`.
+//! 1. Write a function, in the file of its family or in a new one (with its `mod NAME;`). It reads its
+//!    parameters with `call.params([NAMES])`; a test looks for the literal names there (`call.only_decimals`
+//!    if `decimals` is its only one). It sends its body with `Body::send` and a `CacheKey`, or, if no cache
+//!    may keep the response, with `responder.send(&Head::json(None, Cache::NoStore), &body)`. It returns an
+//!    [`Error`] for a wrong request. The shortest examples are `markets::categories` and, without a cache,
+//!    `udf::time`.
+//! 2. In `endpoint`: add a variant to [`Endpoint`], with its name in the metrics. If the endpoint counts
+//!    under its family's name in the metrics, add nothing else there. Here: add a row to one of four tables.
+//!    `API` is for what is below `/api/v1/`, `ECOSYSTEM` for what is below `/api/ecosystem/`. `COMMON` is for
+//!    what every listener serves. `PEOPLE` is for people and charting libraries: a build without the feature
+//!    `page` leaves it out. The handler of a row is `Respond`. Take `Prepare` if clients send the same
+//!    request again and again: it reads the parameters into a type of the endpoint's own that implements
+//!    [`Prepared`]. The head cache keeps that value, and the same head is answered from it without being read
+//!    again.
+//! 3. In `openapi.json`, below the name of its table: add its path, with what differs from other paths.
+//!    `kind` is `list` for a list with `sort` and `limit`, `packed` for a body with an ETag that may be long,
+//!    and `tagged` for a short one. A `kind` adds the parameters, the headers and the 304. A response that
+//!    must not be cached has no `kind`. Parameters, headers and schemas that paths share go by their names
+//!    there. `examples` has a response by its target, `GET /...`. `errors` lists codes by schema and status.
+//!    Add a new code to the schema that its path names. If the code belongs to no path, add it to `Error`,
+//!    and to the description of the response `Other`, which a test reads. `scripts/openapi.rs` says how a
+//!    schema is written, and adds what every response has.
+//! 4. Add its row to the tables of `README.md` and `src/docs/http-api.md`, a new error to "Errors" there, and
+//!    a line to `src/docs/changelog.md`.
+//! 5. Test it in `tests/loopback`: the shape of its body in `contract.rs`, what it does in `http.rs`. In
+//!    `described.rs` there, add an address whose body is not JSON to `others`. For a new name in braces, add
+//!    a value to `check_addresses`.
 
 mod body;
 pub mod chart;
@@ -156,7 +162,7 @@ pub enum Destination<'a> {
     Options,
     /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
     Found(&'static Row, Service, &'a [u8]),
-    /// An address of this endpoint, or of a tunnel, with a method that is not served.
+    /// An address of this endpoint, or the target of a CONNECT, with a method that is not served.
     NotAllowed(Endpoint),
     /// No address.
     NotFound,

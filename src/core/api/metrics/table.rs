@@ -2,16 +2,19 @@
 //!
 //! # To add a metric
 //!
-//! 1. Count it where it happens: most counters are fields of `core::stats`, some of the market or of the
-//!    process. `figures` says what a row can read.
+//! 1. Count it where it happens. Most counters are fields of `core::stats`: `HttpStatus` for clients,
+//!    `SourceStatus` for exchanges. Some are of the market or of the process. `figures` says what a row can
+//!    read. Clients of the demo exchange (`Service::Demo`) count for nothing.
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
 //!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
 //!    name, is not on that page.
 //! 3. Describe it. Tests fail until all of it is there.
 //!    - If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`, and its key to
-//!      the shape of the page in `tests/loopback/contract.rs`.
-//!    - If it has a name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in
+//!      the shape of the page in `tests/loopback/contract.rs`, in the place of its row.
+//!    - If it has a name: `UPDATE_DOCS=1 cargo test --test daemon docs::` adds its line to the table in
 //!      `src/docs/operations.md`.
+//! 4. Test what it counts. If it has a key and a name, add the pair to `both_pages_agree` in
+//!    `tests/loopback/http.rs`.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!

@@ -1,13 +1,14 @@
 //! `/udf/history`: candles in columns.
 //!
-//! A client that gets a candle never asks for what was left out behind it. A client that is told that there
-//! is no data stops. So a response says only what the exchange has confirmed. The newest candles are an
-//! exception: they are as in a chart.
+//! A client never asks again for slots that are newer than the oldest candle that it got. A client that is
+//! told that there is no data stops. So a response says only what the exchange has confirmed. The newest
+//! candles are an exception: they are sent as in a chart, also while the exchange has not confirmed the slots
+//! behind them, because the client asks for the newest candles again by itself.
 //!
 //! A response is made from a chart, which waits for its candles as any other chart does. If an exchange has
 //! no candle in the range, older candles are looked for, one stretch after another, until the deadline of the
-//! request or the end of what is kept. Where candles are not known by then, the response has the candles
-//! behind them, or `nextTime`, so that the client asks again. The rows are turned into columns, in parts.
+//! request or the end of what is kept. If candles are unknown at the deadline, the response has only newer
+//! candles, or `nextTime`, so that the client asks again. The rows are turned into columns, in parts.
 
 use super::{MarketOfSource, VARIANT, given, read_symbol};
 use crate::core::api::body::Body;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 /// The most candles of one response.
 const MAX_BARS: usize = 5000;
 
-/// What a client gets that names neither a number of candles nor the beginning of a range.
+/// The candles of a response to a request without a number of candles and without the beginning of a range.
 const DEFAULT_BARS: usize = 500;
 
 /// Bytes of rows that are turned into columns in one part: some 0.05 ms.
@@ -45,15 +46,16 @@ const COLUMNS: [&[u8]; 6] = [
     b"],\"v\":[",
 ];
 
-/// Candles that are waited for, or read.
+/// A response under way.
 struct History {
     chart: DeferredChart,
     goal: Goal,
-    /// When they were asked for.
+    /// When the request was read.
     begun: Mono,
     /// The slots that were waited for last. If they are still missing, they do not come.
     last: Option<Range<i64>>,
-    /// Without them, the client would ask again at once.
+    /// True if the response waits until its deadline: without the missing candles, the client would ask again
+    /// at once.
     is_patient: bool,
     /// What is sent, once that is known.
     answer: Option<Answer>,
@@ -63,7 +65,7 @@ struct History {
 enum Answer {
     /// Candles, which are turned into columns.
     Bars(Bars),
-    /// There is none, and another one is to be asked for at this time.
+    /// There is no candle. The time is `nextTime`, where the client asks next.
     NoData(Option<UnixMs>),
 }
 
@@ -102,7 +104,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         let message = "\"from\" must not be later than \"to\".";
         return Err(Error::bad("invalid_range", "from", message));
     }
-    // Exclusive, while the end of a chart is inclusive.
+    // `to` is exclusive in this protocol; the end of a chart is inclusive.
     let to = to.map(|to| to + -1);
     let (goal, from, limit) = match (countback, from) {
         (None, Some(from)) => {
@@ -137,7 +139,7 @@ fn clipped(
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
 }
 
-/// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.
+/// Reads seconds since 1970. A negative number, which libraries compute, counts as 0.
 fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<UnixMs>, Error> {
     let read = |text: &[u8]| match text.strip_prefix(b"-") {
         None => whole_number(text).map(|seconds| UnixMs(seconds.saturating_mul(1000))),
@@ -215,7 +217,9 @@ impl History {
             }
             unknown => unknown.clone(),
         };
-        // It asks for what is before the first candle, too, and for `nextTime`.
+        // The library also asks for what is before the first candle that it got, and for what is before
+        // `nextTime`: so only candles behind the unknown slots are sent (`since`), or `nextTime` is in them
+        // (`again`).
         let (base, interval) = (self.chart.key.interval, self.chart.request.spec.interval);
         let since = unknown.as_ref().map_or(UnixMs(0), |slots| base.open_of(slots.end));
         let again = newest.as_ref();
@@ -228,7 +232,8 @@ impl History {
             self.chart.wait_for(slots);
             return Advance::Waits;
         }
-        // By another witness of a clock in doubt, there may be candles behind all that are known.
+        // While the exchange's clock is in doubt, another witness may tell a later time. By that time, there
+        // may be candles that are newer than all known ones.
         let (now, latest) =
             (view.exchange_time(self.chart.key.source), view.latest_time(self.chart.key.source));
         let to = self.chart.request.spec.to.map_or(latest, |to| to.min(latest));
@@ -264,9 +269,9 @@ impl History {
         at.newest_untold(slots, self.chart.request.spec.interval)
     }
 
-    /// True if the exchange has not answered since the last candle of the chart. Then three things hold: the
-    /// newest candles are wanted; these slots end with the newest closed slot that a client waits for; the
-    /// chart ends before these slots.
+    /// True if three things hold: the newest candles are wanted; these slots end with the newest closed slot
+    /// that a client waits for; the chart ends before these slots. They mean that the exchange has not
+    /// answered since the last candle of the chart.
     fn is_behind(&self, view: &View<'_>, slots: &Range<i64>, info: &ChartInfo) -> bool {
         let (key, to) = (self.chart.key, self.chart.request.spec.to);
         let at = SeriesView::new(view, key);
@@ -285,7 +290,7 @@ impl History {
         }
     }
 
-    /// There is none in the range: looks for the newest candle before it.
+    /// The range has no candle: looks for the newest candle before the range.
     fn look_for_older(&mut self, view: &View<'_>) {
         let ChartRequest { symbol, spec, source, .. } = &self.chart.request;
         let to = spec.from.map(|from| from + -1);
@@ -296,7 +301,7 @@ impl History {
     }
 }
 
-/// That there is no candle, and when the one before was.
+/// The body that says that there is no candle, and when the newest candle before the range was.
 fn no_data(older: Option<UnixMs>) -> Vec<u8> {
     let mut text = Vec::with_capacity(64);
     let mut object = Object::open(&mut text);
