@@ -163,8 +163,7 @@ impl Failures {
         it.is_unreached = fault.is_of_address() && fault.retry_after.is_none();
         let status = &mut cx.stats[self.source];
         let failures = &mut status.failing[kind as usize];
-        // Requests that were sent before this back-off began fail for the same reason. Together they count as
-        // one failure.
+        // Requests sent before this back-off began fail for the same reason: they count as one failure.
         if !is_again || began >= it.since {
             *failures += 1;
             it.since = now;
