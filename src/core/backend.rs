@@ -1,8 +1,9 @@
 //! The backend: the half of the core that collects. It conducts the sources, the history and the cluster.
 //!
 //! [`Backend`] hands each event to the part that owns it. Then it tells the sources that the history has room
-//! again, and the other nodes what was applied. After each event, it updates health and failover. It knows no
-//! client: [`Backend::take_progress`] tells that something has come that clients may wait for.
+//! again, and the other nodes what was applied. After each event that changed something, it updates health
+//! and failover. It knows no client: [`Backend::take_progress`] tells that something has come that clients
+//! may wait for.
 
 use super::api::health::log::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};

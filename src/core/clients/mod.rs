@@ -14,9 +14,10 @@
 //! 1. `Socket` (`net/socket.rs`) reads its bytes, and [`Core`](crate::core::Core) hands them to [`Clients`].
 //! 2. [`Connection`] (`connection`), in its [`Phase`], keeps the bytes that are not a whole request yet.
 //! 3. [`Responses`] (`reading`, `responses`) parses a [`Request`](crate::http::Request), or finds it in the
-//!    head cache, and asks `Admission` (`admission`) whether the request is admitted.
+//!    head cache.
 //! 4. [`Destination`](crate::core::api::Destination) (`core/api/mod.rs`) is what the request is for: often a
-//!    `Prepared` request of the head cache, otherwise a row of the table of endpoints.
+//!    `Prepared` request of the head cache, otherwise a row of the table of endpoints. `Admission`
+//!    (`admission`) decides whether the request is admitted.
 //! 5. The handler of the endpoint reads the core through a [`View`] (`core/api/view.rs`), and writes to a
 //!    [`Responder`](crate::http::Responder) (`http/response.rs`).
 //! 6. [`Outcome`] (`core/api/outcome.rs`) is what the handler returns: the response is sent, or it waits in
