@@ -10,6 +10,9 @@ use crate::support::{FIGURES, Json};
 const RETURN_US: u64 = 20_000_000;
 const RETURN_POLL_US: u64 = 11_000_000;
 
+/// How long a change may be on its way to a reader.
+const A_MOMENT_US: u64 = 1_000_000;
+
 /// What an answer is compared with.
 #[derive(Clone, Copy)]
 pub struct Books<'a> {
@@ -85,10 +88,16 @@ impl Books<'_> {
         })
     }
 
-    /// Whether two polls brought a quote in the millisecond that it shows.
+    /// Whether two polls brought a quote in the millisecond that it shows, or a source that may have been
+    /// served in between has come or gone a moment ago.
     pub fn may_be_twice(&self, market: usize, quote: &Json) -> bool {
         let id = quote["source"].text().unwrap_or_default();
         let at = quote["receivedAt"].integer().unwrap_or_default();
+        let moment = (self.span.0.saturating_sub(A_MOMENT_US), self.span.1);
+        let mut others = self.sources.iter().filter(|ledger| ledger.id != id);
+        if others.any(|ledger| ledger.is_there(moment) == Tri::Maybe) {
+            return true;
+        }
         let source = self.sources.iter().find(|ledger| ledger.id == id);
         let states = source.map(|ledger| ledger.quotes[market].seen((0, self.span.1)).0);
         let states = states.into_iter().flatten();
