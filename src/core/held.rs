@@ -3,7 +3,7 @@
 /// What a connection takes beside its buffers: table entries, and what the allocator keeps between buffers.
 const CONNECTION_BYTES: u64 = 4096;
 
-/// What one client makes marketd hold, or all of them together.
+/// What all clients make marketd hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldByClients {
     /// Requests whose response is not completely sent.
@@ -18,6 +18,16 @@ pub struct HeldByClients {
     pub requests: u64,
 }
 
+/// What one client makes marketd hold, as in [`HeldByClients`]. Each connection has one, so it is small.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeldByClient {
+    /// In bytes, like the others.
+    pub pending: u32,
+    pub making: u32,
+    pub streams: u32,
+    pub requests: u32,
+}
+
 impl HeldByClients {
     /// All bytes, with those of so many connections.
     pub fn bytes(&self, connections: u64) -> u64 {
@@ -25,13 +35,15 @@ impl HeldByClients {
         pending + making + streams + requests + connections * CONNECTION_BYTES
     }
 
-    /// One client holds this much now, and so much before.
+    /// One client holds this much now, and so much before; it has a request in flight if the flag is set.
     #[inline]
-    pub fn replace(&mut self, before: HeldByClients, now: HeldByClients) {
-        self.in_flight = self.in_flight + now.in_flight - before.in_flight;
-        self.pending = self.pending + now.pending - before.pending;
-        self.making = self.making + now.making - before.making;
-        self.streams = self.streams + now.streams - before.streams;
-        self.requests = self.requests + now.requests - before.requests;
+    pub fn replace(&mut self, before: (HeldByClient, bool), now: (HeldByClient, bool)) {
+        let ((before, was_busy), (now, is_busy)) = (before, now);
+        let change = |sum: u64, before: u32, now: u32| sum + u64::from(now) - u64::from(before);
+        self.in_flight = change(self.in_flight, was_busy.into(), is_busy.into());
+        self.pending = change(self.pending, before.pending, now.pending);
+        self.making = change(self.making, before.making, now.making);
+        self.streams = change(self.streams, before.streams, now.streams);
+        self.requests = change(self.requests, before.requests, now.requests);
     }
 }

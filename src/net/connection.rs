@@ -27,7 +27,8 @@ const PIECES: usize = 20;
 pub struct NetConnection {
     /// Its socket.
     pub socket: Socket,
-    session: Option<Box<dyn Session>>,
+    /// In a box of its own, since a client's connection has none: it is one pointer then.
+    session: Option<Box<Box<dyn Session>>>,
     state: State,
     /// Its key in the core, and its token for the poller.
     pub key: Key,
@@ -72,7 +73,7 @@ impl NetConnection {
 
     /// Starts TLS. [`NetConnection::progress`] does the handshake.
     pub fn secure(&mut self, session: Box<dyn Session>) {
-        self.session = Some(session);
+        self.session = Some(Box::new(session));
         self.state = State::Securing;
     }
 

@@ -9,7 +9,7 @@
 use crate::core::clients::address_counts::{network, shown};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::{Acceptor, Clients, DEMO_CLIENTS, MOST_REFUSED};
-use crate::core::held::HeldByClients;
+use crate::core::held::HeldByClient;
 use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
 use crate::table::Key;
@@ -149,7 +149,8 @@ impl Acceptor {
         cx.stats.streams.closes[reason as usize] += u64::from(connection.stream.is_some());
         let http = &mut cx.stats.http;
         http.open -= 1;
-        http.held.replace(connection.counted, HeldByClients::default());
+        let counted = (connection.counted, connection.counts_as_busy);
+        http.held.replace(counted, (HeldByClient::default(), false));
         http.closes[reason as usize] += 1;
         log::debug!(
             target: HTTP,

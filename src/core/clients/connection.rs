@@ -34,7 +34,7 @@
 use crate::config::Limits;
 use crate::core::clients::deferred::Pending;
 use crate::core::clients::streams::EventStream;
-use crate::core::held::HeldByClients;
+use crate::core::held::HeldByClient;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest};
@@ -64,8 +64,9 @@ pub struct Connection {
     pub served: u32,
     /// Why it will close, once that is decided. `Refused` from the start if it is above a limit.
     pub reason: Option<CloseReason>,
-    /// What it adds to the current figures, as last counted.
-    pub counted: HeldByClients,
+    /// What it adds to the current figures, as last counted, and whether it counts as in flight.
+    pub counted: HeldByClient,
+    pub counts_as_busy: bool,
 }
 
 /// See the table on the module's page.
@@ -106,7 +107,8 @@ impl Connection {
             stream: None,
             served: 0,
             reason: None,
-            counted: HeldByClients::default(),
+            counted: HeldByClient::default(),
+            counts_as_busy: false,
         }
     }
 
@@ -170,14 +172,16 @@ impl Connection {
             Phase::Waiting(pending) => (pending.request.head_bytes(), pending.held()),
             _ => (0, 0),
         };
-        let after = HeldByClients {
-            in_flight: u64::from(self.is_busy()),
-            pending: self.output.len() as u64,
-            making: making as u64,
-            streams: self.stream.as_ref().map_or(0, |stream| stream.held() as u64),
-            requests: (self.inbox.capacity() + head) as u64,
+        let small = |bytes: usize| bytes.min(u32::MAX as usize) as u32;
+        let after = HeldByClient {
+            pending: small(self.output.len()),
+            making: small(making),
+            streams: self.stream.as_ref().map_or(0, |stream| small(stream.held())),
+            requests: small(self.inbox.capacity() + head),
         };
-        http.held.replace(std::mem::replace(&mut self.counted, after), after);
+        let is_busy = self.is_busy();
+        http.held.replace((self.counted, self.counts_as_busy), (after, is_busy));
+        (self.counted, self.counts_as_busy) = (after, is_busy);
     }
 
     /// The kernel has taken output. This renews the deadline of a client that reads.

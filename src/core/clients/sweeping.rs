@@ -8,7 +8,7 @@
 use crate::core::api::Error;
 use crate::core::clients::Clients;
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::held::HeldByClients;
+use crate::core::held::{HeldByClient, HeldByClients};
 use crate::core::{CloseReason, Context, Service};
 use crate::table::Key;
 use crate::time::Mono;
@@ -89,31 +89,33 @@ impl Clients {
             self.sweeper.next_shed = now + SHED_PAUSE;
             let half = (most_out / 2, 0, SHED_AFTER);
             let limit = if is_over { (most_out, 1, Duration::ZERO) } else { half };
-            self.close_slowest(|it| it.pending, limit, CloseReason::SlowReader, cx);
+            self.close_slowest(|it| it.pending, pending, limit, CloseReason::SlowReader, cx);
         }
         if requests > most_in {
             let limit = (most_in, 0, Duration::ZERO);
-            self.close_slowest(|it| it.requests, limit, CloseReason::SlowSender, cx);
+            self.close_slowest(|it| it.requests, requests, limit, CloseReason::SlowSender, cx);
         }
     }
 
     /// Closes the slowest connections until an eighth of the limit is free again. `held`: the bytes that
-    /// count. Of the slowest, `spared` stay, and those that are slow for less than `patience`.
+    /// count; `all`: those of all clients. Of the slowest, `spared` stay, and those that are slow for less
+    /// than `patience`.
     fn close_slowest(
         &mut self,
-        held: fn(&HeldByClients) -> u64,
+        held: fn(&HeldByClient) -> u32,
+        all: u64,
         (most, spared, patience): (u64, usize, Duration),
         reason: CloseReason,
         cx: &mut Context,
     ) {
         let now = cx.now.mono;
         let slow = self.connections.iter().filter_map(|(key, it)| {
-            let (since, bytes) = (slow_since(it, now)?, held(&it.counted));
+            let (since, bytes) = (slow_since(it, now)?, u64::from(held(&it.counted)));
             let is_slow = bytes > 0 && now.since(since) >= patience;
             is_slow.then_some(Reverse((since, key, bytes)))
         });
         let mut slow: BinaryHeap<Reverse<(Mono, Key, u64)>> = slow.collect();
-        let mut excess = held(&cx.stats.http.held).saturating_sub(most - most / SHED_PART);
+        let mut excess = all.saturating_sub(most - most / SHED_PART);
         while excess > 0
             && slow.len() > spared
             && let Some(Reverse((_, key, bytes))) = slow.pop()
