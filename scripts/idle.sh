@@ -106,5 +106,5 @@ hold first "$connections"
 before=$(resident "$pid")
 hold second "$connections"
 line "memory of an idle connection, B ($connections beside $connections)" \
-    $((($(resident "$pid") - before) * 1024 / connections)) 200
+    $((($(resident "$pid") - before) * 1024 / connections)) 150
 [ "$over" -eq 0 ] || fail "$over of the figures are above their limit"

@@ -48,6 +48,11 @@ impl Key {
     pub fn index(self) -> usize {
         self.index as usize
     }
+
+    /// Which one this entry is of those that its slot has held.
+    pub fn generation(self) -> u32 {
+        self.generation
+    }
 }
 
 /// Elements of one page.

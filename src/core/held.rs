@@ -28,6 +28,24 @@ pub struct HeldByClient {
     pub requests: u32,
 }
 
+impl HeldByClient {
+    /// Of a client with nothing but so many bytes of responses and of requests.
+    #[inline]
+    pub fn of_buffers(pending: usize, requests: usize) -> HeldByClient {
+        HeldByClient {
+            pending: small(pending),
+            requests: small(requests),
+            ..HeldByClient::default()
+        }
+    }
+}
+
+/// As many bytes, or the most that 32 bits count.
+#[inline]
+pub fn small(bytes: usize) -> u32 {
+    bytes.min(u32::MAX as usize) as u32
+}
+
 impl HeldByClients {
     /// All bytes, with those of so many connections.
     pub fn bytes(&self, connections: u64) -> u64 {

@@ -56,9 +56,9 @@ impl Driver {
     fn connect(&mut self, key: Key, address: SocketAddr, now: Now) {
         let registry = self.poll.registry();
         let connected = NetConnection::connect(address, key)
-            .and_then(|mut conn| conn.register(registry).map(|()| conn));
+            .and_then(|mut conn| conn.register(key, registry).map(|()| conn));
         match connected {
-            Ok(conn) => self.add(conn),
+            Ok(conn) => self.add(key, conn),
             Err(error) => self.core.handle(key, Event::Failed(&error.into()), now),
         }
     }

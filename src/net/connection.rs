@@ -30,8 +30,8 @@ pub struct NetConnection {
     /// In a box of its own, since a client's connection has none: it is one pointer then.
     session: Option<Box<Box<dyn Session>>>,
     state: State,
-    /// Its key in the core, and its token for the poller.
-    pub key: Key,
+    /// The generation of its key. The index is its place among the driver's connections.
+    generation: u32,
     /// True for a connection that marketd has opened: to an exchange, a proxy or the engine of a cluster.
     pub upstream: bool,
     /// True while it is in one of the driver's queues.
@@ -64,7 +64,7 @@ impl NetConnection {
             socket,
             session: None,
             state,
-            key,
+            generation: key.generation(),
             upstream: false,
             queued: false,
             has_more: false,
@@ -77,9 +77,15 @@ impl NetConnection {
         self.state = State::Securing;
     }
 
-    /// Registers it with the poller, once, for both directions.
-    pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
-        self.socket.register(registry, self.key.token())
+    /// True if this is its key, of those with its index.
+    #[inline]
+    pub fn has_key(&self, key: Key) -> bool {
+        self.generation == key.generation()
+    }
+
+    /// Registers it with the poller, once, for both directions. Its key is its token.
+    pub fn register(&mut self, key: Key, registry: &Registry) -> io::Result<()> {
+        self.socket.register(registry, key.token())
     }
 
     /// True if it is a client that does not read any more, whatever it has asked for.

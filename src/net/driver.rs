@@ -75,7 +75,7 @@ pub(super) struct ConnectionQueues {
 impl ConnectionQueues {
     /// Adds a connection to its queue, unless it is in it already.
     #[inline]
-    pub(super) fn push(&mut self, conn: &mut NetConnection) {
+    pub(super) fn push(&mut self, key: Key, conn: &mut NetConnection) {
         if conn.queued {
             return;
         }
@@ -85,7 +85,7 @@ impl ConnectionQueues {
             (false, true) => &mut self.bulk,
             (false, false) => &mut self.hot,
         };
-        queue.push_back(conn.key);
+        queue.push_back(key);
     }
 }
 
@@ -292,14 +292,13 @@ impl Driver {
     /// Queues the connection with this key, if it is open.
     pub(super) fn queue(&mut self, key: Key) {
         if let Some(conn) = connection(&mut self.connections, key) {
-            self.queues.push(conn);
+            self.queues.push(key, conn);
         }
     }
 
     /// Adds a connection.
-    pub(super) fn add(&mut self, conn: NetConnection) {
-        let index = conn.key.index();
-        *self.connections.grow_to(index) = Some(conn);
+    pub(super) fn add(&mut self, key: Key, conn: NetConnection) {
+        *self.connections.grow_to(key.index()) = Some(conn);
     }
 }
 
@@ -308,7 +307,7 @@ pub(super) fn connection(
     connections: &mut Pages<Option<NetConnection>>,
     key: Key,
 ) -> Option<&mut NetConnection> {
-    connections.get_mut(key.index())?.as_mut().filter(|conn| conn.key == key)
+    connections.get_mut(key.index())?.as_mut().filter(|conn| conn.has_key(key))
 }
 
 /// Work between two reads of the clock: some 50 microseconds.
@@ -381,8 +380,9 @@ mod tests {
             let (stream, _) = listener.accept().expect("accepted");
             stream.set_nonblocking(true).expect("a socket");
             let stream = TcpStream::from_std(stream);
-            let mut conn = NetConnection::accepted(stream, Key::from_token(token));
-            conn.register(poll.registry()).expect("registered");
+            let key = Key::from_token(token);
+            let mut conn = NetConnection::accepted(stream, key);
+            conn.register(key, poll.registry()).expect("registered");
             (client, conn)
         };
         let (mut clients, mut conns): (Vec<_>, Vec<_>) = (0..3).map(accept).unzip();
@@ -400,8 +400,9 @@ mod tests {
                 awake[event.token().0] = true;
             }
         }
-        conns.iter_mut().for_each(|conn| queues.push(conn));
-        let [first, second, asks] = [0, 1, 2].map(Key::from_token);
+        let keys = [0, 1, 2].map(Key::from_token);
+        keys.iter().zip(&mut conns).for_each(|(key, conn)| queues.push(*key, conn));
+        let [first, second, asks] = keys;
         assert_eq!((queues.bulk, queues.hot), ([first, second].into(), [asks].into()));
     }
 

@@ -158,7 +158,7 @@ impl Driver {
                 let key = Key::from_token(token);
                 if let Some(conn) = connection(&mut self.connections, key) {
                     conn.socket.wake(event);
-                    self.queues.push(conn);
+                    self.queues.push(key, conn);
                 }
             }
         }
@@ -194,7 +194,7 @@ impl Driver {
                 if let Some((stream, peer)) = listener.accept(now.mono) {
                     // Without room even for a refusal, the connection is closed at once.
                     if let Some(key) = self.core.accept(peer, service, now) {
-                        self.add(NetConnection::accepted(stream, key));
+                        self.add(key, NetConnection::accepted(stream, key));
                         self.queues.new.push_back(key);
                     }
                 }
@@ -219,7 +219,7 @@ impl Driver {
     fn register(&mut self, key: Key, now: Now) {
         let registry = self.poll.registry();
         if let Some(conn) = connection(&mut self.connections, key)
-            && let Err(error) = conn.register(registry)
+            && let Err(error) = conn.register(key, registry)
         {
             self.core.handle(key, Event::Failed(&error.into()), now);
             self.carry_out(now);

@@ -34,7 +34,7 @@
 use crate::config::Limits;
 use crate::core::clients::deferred::Pending;
 use crate::core::clients::streams::EventStream;
-use crate::core::held::HeldByClient;
+use crate::core::held::{HeldByClient, small};
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest};
@@ -55,7 +55,7 @@ pub struct Connection {
     /// Since when the deadline of the phase runs.
     pub since: Mono,
     /// Bytes of incomplete requests, or of requests that are not served yet.
-    pub inbox: Vec<u8>,
+    pub inbox: Box<[u8]>,
     /// Responses that are not sent yet.
     pub output: Output,
     /// Its stream, from its beginning until the driver has dropped the socket.
@@ -102,7 +102,7 @@ impl Connection {
             peer,
             phase: Phase::Idle,
             since: now,
-            inbox: Vec::new(),
+            inbox: Box::default(),
             output: Output::default(),
             stream: None,
             served: 0,
@@ -167,21 +167,35 @@ impl Connection {
         if self.service == Service::Demo {
             return;
         }
+        if self.stream.is_some() || matches!(self.phase, Phase::Body(_) | Phase::Waiting(_)) {
+            return self.recount_all(http);
+        }
+        let held = HeldByClient::of_buffers(self.output.len(), self.inbox.len());
+        self.count(held, http);
+    }
+
+    /// The same for a connection that holds more than its buffers: apart, since few do.
+    #[inline(never)]
+    fn recount_all(&mut self, http: &mut HttpStatus) {
         let (head, making) = match &self.phase {
             Phase::Body(body) => (body.0.head_bytes(), 0),
             Phase::Waiting(pending) => (pending.request.head_bytes(), pending.held()),
             _ => (0, 0),
         };
-        let small = |bytes: usize| bytes.min(u32::MAX as usize) as u32;
-        let after = HeldByClient {
-            pending: small(self.output.len()),
-            making: small(making),
-            streams: self.stream.as_ref().map_or(0, |stream| small(stream.held())),
-            requests: small(self.inbox.capacity() + head),
-        };
+        let buffers = HeldByClient::of_buffers(self.output.len(), self.inbox.len() + head);
+        let streams = self.stream.as_ref().map_or(0, |stream| stream.held());
+        self.count(
+            HeldByClient { making: small(making), streams: small(streams), ..buffers },
+            http,
+        );
+    }
+
+    /// Counts that it holds this much, in place of what it held when it was last counted.
+    #[inline(always)]
+    fn count(&mut self, held: HeldByClient, http: &mut HttpStatus) {
         let is_busy = self.is_busy();
-        http.held.replace((self.counted, self.counts_as_busy), (after, is_busy));
-        (self.counted, self.counts_as_busy) = (after, is_busy);
+        http.held.replace((self.counted, self.counts_as_busy), (held, is_busy));
+        (self.counted, self.counts_as_busy) = (held, is_busy);
     }
 
     /// The kernel has taken output. This renews the deadline of a client that reads.
@@ -251,7 +265,7 @@ impl Connection {
 
     /// Shuts our side.
     fn linger(&mut self, cx: &mut Context) {
-        self.inbox = Vec::new();
+        self.inbox = Box::default();
         self.enter(Phase::Lingering, cx);
         cx.actions.push_back(Action::Finish(self.key));
     }
@@ -310,7 +324,7 @@ impl Connection {
     pub fn close(&mut self, reason: CloseReason, cx: &mut Context) {
         if !matches!(self.phase, Phase::Closed) {
             self.phase = Phase::Closed;
-            self.inbox = Vec::new();
+            self.inbox = Box::default();
             self.reason = Some(reason);
             cx.actions.push_back(Action::Close(self.key));
         }

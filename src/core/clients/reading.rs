@@ -97,18 +97,15 @@ impl Responses {
         if connection.inbox.is_empty() {
             let used = self.serve(connection, bytes, is_turn, cx);
             if used < bytes.len() {
-                connection.inbox.extend_from_slice(&bytes[used..]);
+                connection.inbox = bytes[used..].into();
             }
             return;
         }
-        let mut inbox = std::mem::take(&mut connection.inbox);
+        let mut inbox = std::mem::take(&mut connection.inbox).into_vec();
         inbox.extend_from_slice(bytes);
         let used = self.serve(connection, &inbox, is_turn, cx);
         inbox.drain(..used);
-        if inbox.len() < inbox.capacity() / 4 {
-            inbox.shrink_to(2 * inbox.len());
-        }
-        connection.inbox = inbox;
+        connection.inbox = inbox.into_boxed_slice();
     }
 
     /// Serves requests from `bytes` as far as possible. Returns how many bytes are used.

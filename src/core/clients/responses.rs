@@ -205,7 +205,7 @@ impl Responses {
         };
         let mut responder = Responder::closing(&mut connection.output, &self.stamp, head);
         api::send_error(error, &mut responder);
-        connection.inbox = Vec::new();
+        connection.inbox = Box::default();
         connection.reason = Some(reason);
         if connection.service == Service::Demo {
             return connection.responded(cx);
