@@ -19,3 +19,4 @@ mod store;
 mod testing;
 mod tls;
 mod udf;
+mod virtual_time;

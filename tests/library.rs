@@ -8,4 +8,5 @@ mod requests;
 mod sim;
 mod support_selftest;
 mod tags;
+mod virtual_time;
 mod wire;
