@@ -22,19 +22,17 @@
 //! - [`reload`]: configurations that are read again in the middle of it
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
 //! - [`bad_day`]: exchanges that fail in every way, with a plainer driver and judges of its own
-//! - [`year`]: a year of one market, with a plainer driver; [`holes`]: what was missed in it
 
 mod answers;
 mod bad_day;
 mod brain;
-mod charts;
+pub mod charts;
 mod client;
 pub mod disk;
 mod driver;
 mod exchange;
 mod finale;
 mod grammar;
-mod holes;
 mod ledger;
 mod listeners;
 mod lists;
@@ -54,7 +52,6 @@ mod watch;
 mod weather;
 mod wire;
 mod world;
-mod year;
 
 use disk::Disk;
 use setup::Theme;
@@ -94,39 +91,6 @@ fn lives(rng: &mut Rng) -> u64 {
     world.check_disk();
     world.check_all_on_disk();
     world.happened
-}
-
-#[test]
-#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
-fn over_a_year_of_outages_every_chart_becomes_what_the_exchange_has() {
-    for_each_seed(1, |_, rng| year::over_a_year(rng));
-}
-
-#[test]
-#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
-fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
-    for_each_seed(4, |_, rng| holes::killed_while_it_catches_up(rng));
-}
-
-#[test]
-#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
-fn what_a_full_disk_does_not_take_is_not_called_known_and_comes_again() {
-    for_each_seed(2, |_, rng| holes::dropped_while_the_disk_is_full(rng));
-}
-
-#[test]
-#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
-fn coverage_in_as_many_pieces_as_may_be_is_told_truly_and_ends() {
-    for_each_seed(2, |_, rng| holes::in_as_many_pieces_as_may_be(rng));
-}
-
-#[test]
-#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
-fn a_look_into_the_past_is_no_outage() {
-    for_each_seed(2, |_, rng| {
-        holes::looked_at_once(rng);
-        holes::looked_at_first(rng);
-    });
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn check_untouched(world: &mut World, what: &str) {
 
 /// What `/health` says of the clock, if something.
 fn doubt(world: &mut World) -> Option<String> {
-    let (_, body) = world.get("/health");
+    let body = world.get("/health");
     let at = body.find("source_clock_in_doubt")?;
     Some(body[at..].to_string())
 }

@@ -4,7 +4,7 @@ use crate::claims::world::*;
 
 /// The number of symbols that are served.
 fn served(world: &mut World) -> usize {
-    let (_, body) = world.get("/api/v1/quotes?symbols=*");
+    let body = world.get("/api/v1/quotes?symbols=*");
     body.matches(r#""symbol":"#).count()
 }
 
@@ -45,7 +45,7 @@ fn a_list_that_has_not_changed_is_not_sent_again() {
     assert_eq!((served(&mut world), world.exchange.lists_sent), (501, 1));
     await_list(&mut world);
     assert_eq!((served(&mut world), world.exchange.lists_sent), (501, 1));
-    let (_, metrics) = world.get("/api/v1/metrics");
+    let metrics = world.get("/api/v1/metrics");
     assert!(metrics.contains(r#""candles":0,"markets":0"#), "{metrics}");
     world.exchange.others = (490, 490);
     world.exchange.tag = Some(r#""2""#);

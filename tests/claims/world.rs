@@ -5,34 +5,48 @@
 //! answers at once. A test orders how it misbehaves: [`Exchange`]. A restart needs a history file:
 //! [`World::with_file`].
 
+#[cfg(feature = "sqlite")]
+use crate::support::Rng;
+use crate::support::chance::mix;
+use crate::support::message::field;
+use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
-use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
-use marketd::table::Key;
-use marketd::time::{Mono, Now, UnixMs};
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::time::Duration;
+use marketd::core::{Core, ProcessFacts};
+#[cfg(feature = "sqlite")]
+use marketd::history::{DiskJob, Reply};
+use marketd::time::Now;
+use std::net::SocketAddr;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// 2026-01-01T00:00:07Z.
-const BEGIN: i64 = 1_767_225_607_000;
+pub const BEGIN: i64 = 1_767_225_607_000;
 
 pub const MINUTE: i64 = 60_000;
 pub const HOUR: i64 = 60 * MINUTE;
+pub const DAY: i64 = 24 * HOUR;
 
 /// What a slow disk takes for a job.
 #[cfg(feature = "sqlite")]
 const SLOW_JOB_US: u64 = 500_000;
 
 /// How the exchange behaves.
+#[derive(Default)]
 pub struct Exchange {
     /// How far its clock is ahead of the true time.
     pub clock_ahead: i64,
     /// Takes no connection.
     pub is_away: bool,
+    /// Takes every request, and answers none.
+    pub is_silent: bool,
     /// Answers every request for candles with an empty list.
     pub is_mute: bool,
     /// Answers every request for candles with an error.
     pub is_failing: bool,
+    /// Whether its candles stay as they are once they have closed.
+    pub is_prompt: bool,
+    /// Pages of candles that were sent, and from how many on none is.
+    pub sent_pages: u64,
+    pub last_page: u64,
     /// Most rows of a page, whatever is asked, and whether the newest of them come.
     pub page: (usize, bool),
     /// Somebody trades in each slot whose number is a multiple of this.
@@ -57,6 +71,8 @@ pub struct Exchange {
     pub has_date: bool,
     /// Requests for candles of BTC/USDT so far: interval, first and last open time.
     pub asked: Vec<(String, i64, i64)>,
+    /// Nobody asks for one page more often in a minute.
+    pub most_a_minute: usize,
     /// When each of them came, of the last minute.
     recent: Vec<(i64, (String, i64, i64))>,
     /// Requests for its time.
@@ -86,38 +102,37 @@ pub struct Exchange {
 }
 
 /// See the module's page.
-pub struct World {
+pub type World = VirtualTime<Market>;
+
+/// What the world owns beside time: the exchange, and the history file, if there is one.
+pub struct Market {
     pub exchange: Exchange,
-    pub core: Core,
-    mono_us: u64,
-    /// The true time when the monotonic clock was zero.
-    began: i64,
-    /// How far the machine's wall clock is ahead of the true time.
-    pub wall_ahead: i64,
-    connections: BTreeMap<Key, Vec<u8>>,
-    /// An answer that comes later, and when.
-    late: Option<(u64, Key, String)>,
-    client: Option<(Key, Vec<u8>)>,
     #[cfg(feature = "sqlite")]
-    file: Option<File>,
+    pub file: Option<File>,
 }
 
+/// A history file, and who works on it.
 #[cfg(feature = "sqlite")]
-struct File {
+pub struct File {
     store: Option<marketd::store::Store>,
     dir: crate::support::daemon::TempDir,
-    config: Config,
+    pub config: Config,
     lives: u64,
-    /// How long it takes after the begin until it answers, and the jobs until then.
-    slow_us: u64,
-    jobs: Vec<marketd::history::DiskJob>,
+    /// How long a job takes, at least and at most.
+    pub job_us: (u64, u64),
+    /// Whether the disk takes nothing.
+    pub is_full: bool,
+    /// Size of the file, and candles that have left it.
+    pub bytes: u64,
+    pub evicted: u64,
+    pub rng: Rng,
 }
 
 /// A chart as it was answered.
 #[derive(Debug)]
 pub struct Chart {
-    head: String,
-    /// Slots of its rows, and their volumes.
+    answer: Answer,
+    /// Slots of its rows, and how much of their trades was booked.
     pub rows: Vec<(i64, i64)>,
     /// The rows as text.
     pub body: String,
@@ -133,70 +148,45 @@ impl Chart {
     }
 
     pub fn header(&self, name: &str) -> &str {
-        let line = |line: &&str| line.starts_with(name);
-        let found = self.head.lines().find(line).unwrap_or_default();
-        found.split_once(": ").map_or("", |(_, value)| value)
+        self.answer.header(name)
     }
+}
+
+fn core(config: &Config, seed: u64, now: Now) -> Core {
+    Core::new(config.clone(), None, ProcessFacts::default, seed, now)
 }
 
 impl World {
     /// A core that has just been started, with this depth of minutes.
     pub fn new(backfill: i64) -> World {
+        World::of(&config(backfill), 0)
+    }
+
+    /// A core with this configuration, beside an exchange with so many other markets.
+    fn of(config: &Config, others: usize) -> World {
         let exchange = Exchange {
-            clock_ahead: 0,
-            is_away: false,
-            is_mute: false,
-            is_failing: false,
             page: (1000, false),
             every: 1,
-            listed: 0,
             ends: i64::MAX,
-            holes: Vec::new(),
-            frozen_at: None,
-            is_other_mute: false,
-            moves: false,
             last: 100,
-            stamps_ahead: 0,
-            has_date: false,
-            asked: Vec::new(),
-            recent: Vec::new(),
-            times: 0,
-            is_timeless: false,
-            time_said: None,
-            time_ahead: 0,
-            date_ahead: 0,
-            error_date_ahead: 0,
-            time_takes_ms: 0,
-            stamped: None,
-            others: (0, 0),
-            is_delisted: false,
-            lists: 0,
-            tag: None,
-            lists_sent: 0,
+            last_page: u64::MAX,
+            most_a_minute: 10,
+            others: (others, others),
+            ..Exchange::default()
         };
-        let now = Now { mono: Mono(0), unix: UnixMs(BEGIN) };
-        World {
+        let market = Market {
             exchange,
-            core: Core::new(config(backfill), None, ProcessFacts::default, 1, now),
-            mono_us: 0,
-            began: BEGIN,
-            wall_ahead: 0,
-            connections: BTreeMap::new(),
-            late: None,
-            client: None,
             #[cfg(feature = "sqlite")]
             file: None,
-        }
+        };
+        VirtualTime::begin(market, (BEGIN, 0), |now| core(config, 1, now))
     }
 
     /// The same with another market that is followed, in which somebody trades in each slot.
     pub fn of_two(backfill: i64) -> World {
-        let mut world = World::new(backfill);
         let mut config = config(backfill);
         config.sources[0].symbols.push("M0/USDT".to_string());
-        world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
-        world.exchange.others = (1, 1);
-        world
+        World::of(&config, 1)
     }
 
     /// The same at an exchange that tells one ticker a call.
@@ -206,25 +196,14 @@ impl World {
         source.dialect = "./one.json".to_string();
         source.dialect_text = crate::support::market_by_market(crate::support::BINANCE);
         source.symbols.push("M0/USDT".to_string());
-        let mut world = World::new(backfill);
-        world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
-        world.exchange.others = (1, 1);
-        world
+        World::of(&config, 1)
     }
 
     /// The same with so many other markets, all of which are tracked.
     pub fn with_others(count: usize) -> World {
         let mut config = config(10);
         config.sources[0].quote_assets = vec!["USDT".to_string()];
-        let mut world = World::new(10);
-        world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
-        world.exchange.others = (count, count);
-        world
-    }
-
-    /// The true time, in milliseconds.
-    pub fn time(&self) -> i64 {
-        self.began + (self.mono_us / 1000) as i64
+        World::of(&config, count)
     }
 
     /// The minute that has not ended by the exchange's clock.
@@ -232,139 +211,11 @@ impl World {
         (self.time() + self.exchange.clock_ahead).div_euclid(MINUTE)
     }
 
-    fn now(&self) -> Now {
-        Now { mono: Mono(self.mono_us), unix: UnixMs(self.time() + self.wall_ahead) }
-    }
-
-    /// The machine sleeps for so long: the monotonic clock stands still, all else goes on.
-    pub fn suspend(&mut self, ms: i64) {
-        self.began += ms;
-    }
-
-    /// Lets so much time pass.
-    pub fn run(&mut self, seconds: u64) {
-        let until = self.mono_us + seconds * 1_000_000;
-        while self.mono_us < until {
-            self.step(until);
-        }
-    }
-
     /// Lets time pass up to so many seconds behind the begin of a minute of the exchange's.
     pub fn run_to_second(&mut self, second: i64) {
         let here = (self.time() + self.exchange.clock_ahead).rem_euclid(MINUTE);
         let wait = (second * 1000 - here).rem_euclid(MINUTE);
-        let until = self.mono_us + wait as u64 * 1000;
-        while self.mono_us < until {
-            self.step(until);
-        }
-    }
-
-    fn step(&mut self, until: u64) {
-        let next = self.core.poll_timeout().map_or(until, |at| at.0);
-        let next = self.late.as_ref().map_or(next, |(due, ..)| next.min(*due));
-        #[cfg(feature = "sqlite")]
-        let next = next.min(self.disk_due().unwrap_or(until));
-        // No faster than a thousand turns a second: a loop without an end shows as one.
-        let least = self.mono_us + 1000;
-        self.mono_us = next.max(least).min(until.max(least));
-        self.turn();
-    }
-
-    fn turn(&mut self) {
-        let now = self.now();
-        #[cfg(feature = "sqlite")]
-        self.run_disk();
-        if let Some((_, key, answer)) = self.late.take_if(|(due, ..)| *due <= self.mono_us) {
-            self.core.handle(key, Event::Received(answer.as_bytes()), now);
-        }
-        self.core.handle_timeout(now);
-        self.carry_out();
-        while self.core.has_work() {
-            self.core.work(now);
-            self.carry_out();
-        }
-    }
-
-    fn carry_out(&mut self) {
-        let now = self.now();
-        while let Some(action) = self.core.poll_action() {
-            match action {
-                Action::Connect(key, _) if self.exchange.is_away => {
-                    let why = Broken::Io(ErrorKind::ConnectionRefused);
-                    self.core.handle(key, Event::Failed(&why), now);
-                }
-                Action::Connect(key, _) => {
-                    self.connections.insert(key, Vec::new());
-                    self.core.handle(key, Event::Connected, now);
-                    self.pump(key);
-                }
-                Action::Flush(key) => self.pump(key),
-                Action::Store(job) => self.ask_file(job),
-                Action::Close(key) => {
-                    self.connections.remove(&key);
-                    self.core.closed(key);
-                }
-                Action::Finish(_) => {}
-                other => panic!("nobody asked for {other:?}"),
-            }
-        }
-    }
-
-    /// Takes what the core sends, and answers.
-    fn pump(&mut self, key: Key) {
-        let now = self.now();
-        let bytes = self.core.outgoing(key).to_vec();
-        if !bytes.is_empty() {
-            self.core.handle(key, Event::Sent(bytes.len()), now);
-        }
-        if let Some((_, got)) = self.client.as_mut().filter(|(client, _)| *client == key) {
-            got.extend(bytes);
-            return;
-        }
-        let Some(sent) = self.connections.get_mut(&key) else {
-            return;
-        };
-        sent.extend(bytes);
-        if !sent.ends_with(b"\r\n\r\n") {
-            return;
-        }
-        let request = String::from_utf8(std::mem::take(sent)).expect("a request is text");
-        if self.exchange.is_away {
-            let why = Broken::Io(ErrorKind::ConnectionReset);
-            return self.core.handle(key, Event::Failed(&why), now);
-        }
-        let target = request.split(' ').nth(1).expect("a request line");
-        let time = self.time();
-        let (mut status, mut body) = self.exchange.answer(target, time);
-        let is_list = target.ends_with("/exchangeInfo") || target.contains("/exchangeInfo?");
-        let tag = self.exchange.tag.filter(|_| is_list && status == 200).unwrap_or_default();
-        if !tag.is_empty() && request.contains(&format!("If-None-Match: {tag}\r\n")) {
-            (status, body) = (304, String::new());
-        }
-        self.exchange.lists_sent += usize::from(is_list && status == 200);
-        let date = match self.exchange.has_date {
-            true => {
-                let error_ahead = if status < 300 { 0 } else { self.exchange.error_date_ahead };
-                let ahead = self.exchange.clock_ahead + self.exchange.date_ahead + error_ahead;
-                let shown = time + ahead;
-                let since = Duration::from_millis(shown as u64);
-                let date = httpdate::HttpDate::from(std::time::UNIX_EPOCH + since);
-                format!("Date: {date}\r\n")
-            }
-            false => String::new(),
-        };
-        let length = body.len();
-        let tag = if tag.is_empty() { String::new() } else { format!("ETag: {tag}\r\n") };
-        let head = format!("HTTP/1.1 {status} .\r\n{tag}{date}Content-Length: {length}\r\n\r\n");
-        let answer = head + &body;
-        if target.ends_with("/time") && self.exchange.time_takes_ms > 0 {
-            let due = self.mono_us + self.exchange.time_takes_ms as u64 * 1000;
-            self.late = Some((due, key, answer));
-            return;
-        }
-        for piece in answer.as_bytes().chunks(16 * 1024) {
-            self.core.handle(key, Event::Received(piece), now);
-        }
+        self.run_to(self.us + wait as u64 * 1000);
     }
 
     /// Asks for minutes with these parameters.
@@ -373,23 +224,23 @@ impl World {
     }
 
     pub fn chart_of(&mut self, interval: &str, parameters: &str) -> Chart {
-        let target = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}{parameters}");
-        let (head, body) = self.get(&target);
-        assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
+        let target = chart_target(interval, parameters);
+        let answer = self.fetch(&target);
+        assert_eq!(answer.status, 200, "{target}: {answer:?}");
         let length = match interval {
             "1h" => HOUR,
             _ => MINUTE,
         };
-        let rows = body.split('[').skip(2).map(|row| {
+        let rows = answer.body.split('[').skip(2).map(|row| {
             let mut parts = row.split([',', ']']);
             let mut number = |at: usize| -> i64 {
                 let text = parts.nth(at).expect("a figure");
-                text.parse().expect("a whole number")
+                let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
+                whole.parse().expect("a number")
             };
             (number(0).div_euclid(length), number(4))
         });
-        let rows = rows.collect();
-        Chart { head, rows, body }
+        Chart { rows: rows.collect(), body: answer.body.clone(), answer }
     }
 
     /// Asks for a range of minutes, the last one included.
@@ -398,33 +249,9 @@ impl World {
         self.chart(&format!("&from={from}&to={to}"))
     }
 
-    /// Head and body of an answer.
-    pub fn get(&mut self, target: &str) -> (String, String) {
-        let now = self.now();
-        let key = self.core.accept(None, Service::Both, now).expect("there is room");
-        let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
-        self.client = Some((key, Vec::new()));
-        self.core.handle(key, Event::Received(request.as_bytes()), now);
-        let limit = self.mono_us + 10_000_000;
-        loop {
-            self.pump(key);
-            let (_, got) = self.client.as_ref().expect("set above");
-            if ends(got) {
-                break;
-            }
-            assert!(self.mono_us < limit, "{target} is not answered");
-            self.turn();
-            if !self.client.as_ref().is_some_and(|(_, got)| ends(got)) {
-                self.step(limit);
-            }
-        }
-        let now = self.now();
-        self.core.handle(key, Event::Eof, now);
-        self.carry_out();
-        let (_, got) = self.client.take().expect("set above");
-        let text = String::from_utf8(got).expect("text");
-        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-        (head.to_string(), body.to_string())
+    /// The body of an answer.
+    pub fn get(&mut self, target: &str) -> String {
+        self.fetch(target).body
     }
 
     /// Requests for minutes since the last call: first and last minute of each.
@@ -434,39 +261,64 @@ impl World {
         let slots = |(_, from, to): (String, i64, i64)| (from / MINUTE, to / MINUTE);
         minutes.map(slots).collect()
     }
-
-    #[cfg(not(feature = "sqlite"))]
-    fn ask_file(&mut self, job: marketd::history::DiskJob) {
-        panic!("there is no file: {job:?}");
-    }
 }
 
 #[cfg(feature = "sqlite")]
 impl World {
     /// The same over a history file.
     pub fn with_file(backfill: i64) -> World {
-        let mut world = World::new(backfill);
+        World::over_file(config(backfill))
+    }
+
+    /// A core with this configuration over a history file.
+    pub fn over_file(config: Config) -> World {
+        let mut world = World::of(&config, 0);
         world.file = Some(File {
             store: None,
             dir: crate::support::daemon::TempDir::new(),
-            config: config(backfill),
+            config,
             lives: 1,
-            slow_us: 0,
-            jobs: Vec::new(),
+            job_us: (0, 0),
+            is_full: false,
+            bytes: 0,
+            evicted: 0,
+            rng: Rng::new(1),
         });
-        world.begin(0);
+        world.restart(0);
         world
     }
 
     /// Is killed, and begins anew after so long.
     pub fn restart(&mut self, away_ms: i64) {
-        self.begin(away_ms);
+        self.disk_from = 0;
+        self.reopen(away_ms.unsigned_abs() * 1000);
     }
 
     /// Is killed, and begins anew on a disk that answers nothing for so long, and then one job after another.
     pub fn restart_on_slow_disk(&mut self, slow_ms: u64) {
-        self.file.as_mut().expect("there is a file").slow_us = slow_ms * 1000;
-        self.begin(0);
+        let file = self.file.as_mut().expect("there is a file");
+        file.job_us = (SLOW_JOB_US, SLOW_JOB_US);
+        self.disk_from = self.us + (slow_ms * 1000).saturating_sub(SLOW_JOB_US);
+        self.reopen(0);
+        self.file.as_mut().expect("there is a file").job_us = (0, 0);
+    }
+
+    fn reopen(&mut self, away_us: u64) {
+        let file = self.peers.file.as_mut().expect("there is a file");
+        let is_first_done = file.rng.chance(1, 2);
+        self.kill(is_first_done);
+        let file = self.peers.file.as_mut().expect("there is a file");
+        file.lives += 1;
+        let (config, lives) = (file.config.clone(), file.lives);
+        if let Some(store) = file.store.take() {
+            store.join();
+        }
+        file.store = Some(crate::sim::disk::open(file.dir.path().join("history.db")));
+        self.begin_anew(away_us, |now| {
+            let mut core = core(&config, lives, now);
+            core.keep_history(crate::sim::disk::Disk::opened(), now);
+            core
+        });
     }
 
     /// From the next begin on, another source of the same exchange is before the one that the file knows.
@@ -490,65 +342,82 @@ impl World {
         config.sources.push(other);
         let now = self.now();
         self.core.reconfigure(config, Vec::new(), || (), now).expect("a sound configuration");
-        self.carry_out();
+        self.settle();
+    }
+}
+
+impl Peers for Market {
+    fn takes_connection(&mut self, _: SocketAddr, _: u64) -> bool {
+        !self.exchange.is_away
     }
 
-    /// When the disk answers what it has been asked, if something.
-    fn disk_due(&self) -> Option<u64> {
-        let file = self.file.as_ref()?;
-        (!file.jobs.is_empty()).then_some(file.slow_us)
+    fn answer(&mut self, request: &Request, us: u64) -> Response {
+        match &mut self.exchange {
+            it if it.is_away => Response::End,
+            it if it.is_silent => Response::Silence,
+            it => it.respond(request, BEGIN + (us / 1000) as i64),
+        }
     }
 
-    fn run_disk(&mut self) {
-        if self.disk_due().is_some_and(|due| due <= self.mono_us) {
-            let file = self.file.as_mut().expect("it has jobs");
-            let job = file.jobs.remove(0);
-            if !file.jobs.is_empty() {
-                file.slow_us += SLOW_JOB_US;
+    #[cfg(feature = "sqlite")]
+    fn job_us(&mut self) -> u64 {
+        let file = self.file.as_mut().expect("there is a file");
+        let (least, most) = file.job_us;
+        least + file.rng.below(most - least + 1)
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn work(&mut self, job: DiskJob, _: u64) -> Vec<Reply> {
+        use marketd::history::{StoreError, Unwritten};
+        let file = self.file.as_mut().expect("there is a file");
+        let job = match job {
+            DiskJob::Write { number, batch } if file.is_full => {
+                let error = StoreError::Full("no room".to_string());
+                let result = Err(Unwritten { error, batch });
+                return vec![Reply::Written { number, result }];
             }
-            self.answer_job(job);
-            self.carry_out();
-        }
-    }
-
-    fn begin(&mut self, away_ms: i64) {
-        self.began = self.time() + away_ms;
-        self.mono_us = 0;
-        self.connections.clear();
-        self.late = None;
-        let file = self.file.as_mut().expect("there is a file");
-        file.lives += 1;
-        let (config, lives) = (file.config.clone(), file.lives);
-        if let Some(store) = file.store.take() {
-            store.join();
-        }
-        let path = file.dir.path().join("history.db");
-        file.store = Some(crate::sim::disk::open(path));
-        let now = self.now();
-        self.core = Core::new(config, None, ProcessFacts::default, lives, now);
-        self.core.keep_history(crate::sim::disk::Disk::opened(), now);
-        self.carry_out();
-    }
-
-    fn ask_file(&mut self, job: marketd::history::DiskJob) {
-        let file = self.file.as_mut().expect("there is a file");
-        match self.mono_us < file.slow_us {
-            true => file.jobs.push(job),
-            false => self.answer_job(job),
-        }
-    }
-
-    fn answer_job(&mut self, job: marketd::history::DiskJob) {
-        let file = self.file.as_ref().expect("there is a file");
+            job => job,
+        };
         let said = crate::sim::disk::ask(file.store.as_ref().expect("it is open"), job);
-        let now = self.now();
-        for answer in said {
-            self.core.stored(answer, now);
+        for it in &said {
+            if let Reply::Written { result, .. } = it {
+                let written = result.as_ref().expect("a sound disk");
+                file.bytes = written.bytes;
+                file.evicted += written.evicted;
+            }
         }
+        said
     }
 }
 
 impl Exchange {
+    /// Answers at this true time.
+    fn respond(&mut self, request: &Request, time: i64) -> Response {
+        let (mut status, mut body) = self.answer(&request.target, time);
+        let is_list = request.target.contains("/exchangeInfo");
+        let mut fields = String::new();
+        if let Some(tag) = self.tag.filter(|_| is_list && status == 200) {
+            fields = format!("ETag: {tag}\r\n");
+            if field(&request.fields, "If-None-Match") == Some(tag) {
+                (status, body) = (304, String::new());
+            }
+        }
+        self.lists_sent += usize::from(is_list && status == 200);
+        if self.has_date {
+            let error_ahead = if status < 300 { 0 } else { self.error_date_ahead };
+            let shown = time + self.clock_ahead + self.date_ahead + error_ahead;
+            let date = UNIX_EPOCH + Duration::from_millis(shown.unsigned_abs());
+            fields += &format!("Date: {}\r\n", httpdate::fmt_http_date(date));
+        }
+        let mut response = Response::new(status, &fields, &body);
+        if let Response::Message { slow_us, .. } = &mut response
+            && request.target.ends_with("/time")
+        {
+            *slow_us = self.time_takes_ms.unsigned_abs() * 1000;
+        }
+        response
+    }
+
     /// What it says to that at this true time.
     fn answer(&mut self, target: &str, time: i64) -> (u16, String) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -586,8 +455,11 @@ impl Exchange {
                 let tickers = std::iter::once("BTC".to_string()).chain(others).map(ticker);
                 format!("[{}]", tickers.collect::<Vec<_>>().join(","))
             }
-            _ if self.is_failing => return (500, String::new()),
+            _ if self.is_failing || self.sent_pages >= self.last_page => {
+                return (500, String::new());
+            }
             _ => {
+                self.sent_pages += 1;
                 let is_other = !query.contains("symbol=BTCUSDT");
                 let body = self.klines(query, is_other, self.frozen_at.unwrap_or(now));
                 if !is_other {
@@ -599,13 +471,13 @@ impl Exchange {
         (200, body)
     }
 
-    /// Nobody asks for the same page again and again.
+    /// Nobody asks for one page again and again.
     fn check_pace(&mut self, time: i64) {
         self.recent.retain(|(at, _)| *at > time - MINUTE);
         let last = self.asked.last().expect("it was just asked").clone();
         self.recent.push((time, last.clone()));
         let same = self.recent.iter().filter(|(_, page)| *page == last).count();
-        assert!(same <= 10, "{same} times in a minute: {last:?}");
+        assert!(same <= self.most_a_minute, "{same} times in a minute: {last:?}");
     }
 
     fn klines(&mut self, query: &str, is_other: bool, now: i64) -> String {
@@ -642,15 +514,21 @@ impl Exchange {
             false => &slots[..slots.len() - left],
         };
         let rows = slots.iter().map(|slot| {
-            let (open, volume) = (slot * length, volume(*slot, length, now));
-            format!(r#"[{open},"5","9","2","7","{volume}"]"#)
+            let has_closed = self.is_prompt && (slot + 1) * length <= now;
+            let by = if has_closed { i64::MAX } else { now };
+            let [open, high, low, close, volume] = figures(*slot, length, by);
+            format!(r#"[{},"{open}","{high}","{low}","{close}","{volume}"]"#, slot * length)
         });
         format!("[{}]", rows.collect::<Vec<_>>().join(","))
     }
 }
 
+pub fn chart_target(interval: &str, parameters: &str) -> String {
+    format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}{parameters}")
+}
+
 /// One source, and this depth of minutes.
-fn config(backfill: i64) -> Config {
+pub fn config(backfill: i64) -> Config {
     let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
     let source = SourceConfig {
         url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
@@ -674,22 +552,15 @@ fn config(backfill: i64) -> Config {
     }
 }
 
-/// The volume of a candle by this time: trades are booked up to one and a half slots after its end.
-pub fn volume(slot: i64, length: i64, now: i64) -> i64 {
-    match now - (slot + 1) * length {
+/// The figures of a candle by this time. The whole part of its volume tells how much is booked of it: trades are
+/// booked up to one and a half slots after its end.
+pub fn figures(slot: i64, length: i64, now: i64) -> [String; 5] {
+    let booked = match now.saturating_sub((slot + 1) * length) {
         late if late < 0 => 1,
         late if late < length + length / 2 => 2,
         _ => 3,
-    }
-}
-
-/// Whether an answer has come to its end.
-fn ends(got: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(got);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return false;
     };
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-    let length = length.map(|text| text.parse::<usize>().expect("a length"));
-    length.is_none_or(|length| body.len() >= length)
+    let some = |purpose: u64| mix(mix((slot ^ length << 40) as u64) ^ purpose) % 900;
+    let [open, high, low, close] = [3, 6, 2, 4].map(|whole| format!("{whole}.{}1", some(whole)));
+    [open, high, low, close, format!("{booked}.{}1", some(0))]
 }
