@@ -1,6 +1,6 @@
 //! Bad days: three sources on two exchanges that fail in every way that exchanges do, in virtual time.
 //!
-//! Owns a core, the connections between it and two made-up exchanges, its clients and its file. One source
+//! Owns two made-up exchanges, the clients' questions and the file of a core ([`VirtualTime`]). One source
 //! asks for all quotes at once, another one on the same host market by market, a third one market by market
 //! on a host of its own. What is wrong when is made from the seed ([`ill`]); the exchanges answer accordingly
 //! ([`host`]); every claim of marketd is compared with what was traded ([`market`]) by [`judge`].
@@ -18,20 +18,19 @@ mod judge;
 mod market;
 
 use super::disk::Disk;
-use crate::support::message::parse_head;
 use crate::support::{BINANCE, Json, Rng, market_by_market};
-use host::{Host, Reply};
+use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
+use host::Host;
 pub use ill::HOUR;
 use ill::{Ill, Kind, MINUTE, SECOND};
 use judge::{Asked, Fault, Judge, length_of};
 use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
-use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
-use marketd::history::{DiskJob, Reply as DiskReply, SeriesName};
+use marketd::core::{Core, ProcessFacts};
+use marketd::history::{DiskJob, Reply, SeriesName};
 use marketd::table::Key;
-use marketd::time::{Mono, Now, UnixMs};
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::ErrorKind;
+use marketd::time::Now;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
@@ -71,28 +70,9 @@ struct Source {
 #[derive(Debug, Default)]
 pub struct Tally {
     pub requests: BTreeMap<(&'static str, Kind), u64>,
-    pub events: u64,
     pub charts: u64,
     pub log_lines: u64,
     pub spells: u64,
-}
-
-#[derive(Default)]
-struct Link {
-    /// The source that it belongs to, by what is asked on it; a client has none.
-    host: Option<usize>,
-    connected: bool,
-    outbox: Vec<u8>,
-    busy_until: u64,
-}
-
-enum Mail {
-    Connected(Key),
-    Refused(Key),
-    /// What is asked for, and when that was sent.
-    Request(Key, String, u64),
-    Answer(Key, Reply),
-    Disk,
 }
 
 /// What a client has asked.
@@ -103,29 +83,25 @@ enum Question {
 }
 
 /// See the module's page.
-pub struct World {
+pub type World = VirtualTime<Day>;
+
+/// What the world owns beside time.
+pub struct Day {
     rng: Rng,
-    core: Core,
     config: Config,
     sources: Vec<Source>,
     hosts: Vec<Host>,
-    us: u64,
-    /// How far this machine's clock is off.
-    off_ms: i64,
-    links: HashMap<Key, Link>,
-    mail: BTreeMap<(u64, u64), Mail>,
-    posted: u64,
-    asked: HashMap<Key, Question>,
-    answers: VecDeque<(Key, Vec<u8>)>,
+    asked: Vec<(Key, Question)>,
     disk: Disk,
-    jobs: VecDeque<DiskJob>,
+    /// This machine's clock at the begin of the run.
+    machine_ms: i64,
     /// When this life began, and how many there were.
     life: (u64, u64),
     /// Symbols that were served in this life, by source.
     served: Vec<(usize, usize)>,
     /// Looks in a row at which `/health` was `ok` while quotes were stale.
     hidden: u64,
-    /// When the service was last `ok`.
+    /// Refused requests, by spell.
     refused: BTreeMap<(usize, usize, Kind), u64>,
     pub judge: Judge,
     pub tally: Tally,
@@ -158,31 +134,26 @@ impl World {
             Source { id: "ones", host: 1, named: all(1), is_whole: false },
         ];
         let config = config(&sources, &hosts);
+        let seed = rng.next();
+        // How far this machine's clock is off.
         let off_ms = *rng.pick(&[0, 0, 0, 90_000, -3000]);
-        let mut world = World {
-            core: core(&config, rng.next(), BEGIN_MS + off_ms, 0),
+        let spells = hosts.iter().map(|host| host.spells.len() as u64).sum();
+        let day = Day {
             rng,
-            config,
+            config: config.clone(),
             sources,
             hosts,
-            us: 0,
-            off_ms,
-            links: HashMap::new(),
-            mail: BTreeMap::new(),
-            posted: 0,
-            asked: HashMap::new(),
-            answers: VecDeque::new(),
+            asked: Vec::new(),
             disk: Disk::new(true, Rng::new(1)),
-            jobs: VecDeque::new(),
+            machine_ms: BEGIN_MS + off_ms,
             life: (0, 1),
             served: Vec::new(),
             hidden: 0,
             refused: BTreeMap::new(),
             judge: Judge::default(),
-            tally: Tally::default(),
+            tally: Tally { spells, ..Tally::default() },
         };
-        world.tally.spells = world.hosts.iter().map(|host| host.spells.len() as u64).sum();
-        world
+        VirtualTime::begin(day, (BEGIN_MS, off_ms), |now| core(&config, seed, now))
     }
 
     /// Lives through the bad time, with clients that look at everything, and through the good time after it.
@@ -190,7 +161,7 @@ impl World {
         log_lines::begin();
         let mut next_death = self.rng.below(LIFE);
         while self.us < bad_us {
-            self.run_to(self.us + 30 * SECOND);
+            self.go_to(self.us + 30 * SECOND);
             self.look(false);
             if self.us > next_death {
                 let away = *self.rng.pick(&[5 * SECOND, 10 * MINUTE, 90 * MINUTE]);
@@ -200,11 +171,11 @@ impl World {
         }
         let calm = self.us + CALM;
         while self.us < calm {
-            self.run_to(self.us + 30 * SECOND);
+            self.go_to(self.us + 30 * SECOND);
             self.look(false);
         }
         for _ in 0..10 {
-            self.run_to(self.us + 20 * SECOND);
+            self.go_to(self.us + 20 * SECOND);
             self.look(true);
         }
         self.look_at_all();
@@ -218,319 +189,62 @@ impl World {
         });
     }
 
-    fn now(&self) -> Now {
-        let unix = UnixMs(BEGIN_MS + self.off_ms + (self.us / 1000) as i64);
-        Now { mono: Mono(self.us - self.life.0), unix }
-    }
-
-    /// Lets everything happen that happens until then.
-    fn run_to(&mut self, until: u64) {
+    /// Lets everything happen that happens until then, and judges each answer as it comes.
+    fn go_to(&mut self, until: u64) {
         self.settle();
-        loop {
-            let timer = self.core.poll_timeout().map(|at| (at.0 + self.life.0).max(self.us));
-            let mail = self.mail.keys().next().map(|(at, _)| *at);
-            let next = [timer, mail].into_iter().flatten().min();
-            let Some(next) = next.filter(|next| *next <= until) else {
-                self.us = until;
-                return;
-            };
-            self.us = next;
-            self.tally.events += 1;
-            while let Some(entry) = self.mail.first_entry()
-                && entry.key().0 <= self.us
-            {
-                let mail = entry.remove();
-                self.deliver(mail);
-            }
-            self.core.handle_timeout(self.now());
-            self.settle();
+        while self.step(until) {
+            self.judge_answers();
         }
     }
 
     /// Is killed, and begins anew after so long.
     fn die(&mut self, away: u64) {
-        if let Some(job) = self.jobs.pop_front()
-            && self.rng.chance(1, 2)
-        {
-            self.work(job);
-        }
-        self.jobs.clear();
-        self.links.clear();
-        self.mail.clear();
-        self.asked.clear();
-        self.answers.clear();
-        self.served.clear();
-        self.us += away;
-        self.life = (self.us, self.life.1 + 1);
-        self.hosts.iter_mut().for_each(|host| host.is_met_anew(self.us));
-        let seed = self.rng.next();
-        self.core = core(&self.config, seed, self.now().unix.0, 0);
-        self.settle();
+        let is_first_done = self.rng.chance(1, 2);
+        self.kill(is_first_done);
+        let begin = self.us + away;
+        let day = &mut self.peers;
+        day.asked.clear();
+        day.served.clear();
+        day.life = (begin, day.life.1 + 1);
+        day.hosts.iter_mut().for_each(|host| host.is_met_anew(begin));
+        let (config, seed) = (day.config.clone(), day.rng.next());
+        self.begin_anew(away, |now| core(&config, seed, now));
     }
 
-    /// Does what the core asks for.
-    fn settle(&mut self) {
-        loop {
-            let now = self.now();
-            match self.core.poll_action() {
-                Some(Action::Connect(key, address)) => self.connect(key, address),
-                Some(Action::Store(job)) => {
-                    self.jobs.push_back(job);
-                    let wait = 1000 + self.rng.below(30_000);
-                    self.post(None, wait, Mail::Disk);
-                }
-                Some(Action::Flush(key)) => self.pump(key),
-                Some(Action::Finish(key)) => {
-                    if self.asked.contains_key(&key) {
-                        self.core.handle(key, Event::Eof, now);
-                    }
-                }
-                Some(Action::Close(key)) => {
-                    if let Some(link) = self.links.remove(&key)
-                        && link.host.is_none()
-                    {
-                        self.answers.push_back((key, link.outbox));
-                    }
-                    self.core.closed(key);
-                }
-                Some(action @ (Action::Secure(..) | Action::Resolve { .. })) => {
-                    panic!("nobody needs {action:?}")
-                }
-                None if self.core.has_work() => self.core.work(now),
-                None => break,
+    fn judge_answers(&mut self) {
+        for at in (0..self.asked.len()).rev() {
+            let key = self.asked[at].0;
+            if let Some(answer) = self.answer_to(key) {
+                let (_, question) = self.asked.remove(at);
+                let us = self.us;
+                self.peers.judge_answer(question, &answer, us);
             }
-        }
-        while let Some((key, bytes)) = self.answers.pop_front() {
-            if let Some(question) = self.asked.remove(&key) {
-                self.judge_answer(question, &bytes);
-            }
-        }
-    }
-
-    fn connect(&mut self, key: Key, address: SocketAddr) {
-        let host = (0..self.hosts.len()).find(|at| address_of(*at) == address);
-        let host = host.expect("only hosts are connected to");
-        let is_gone = self.hosts[host].has(self.us, |ill| ill == Ill::Gone);
-        self.links.insert(key, Link { host: Some(host), ..Link::default() });
-        let flight = self.hosts[host].flight();
-        self.post(
-            Some(key),
-            flight,
-            if is_gone { Mail::Refused(key) } else { Mail::Connected(key) },
-        );
-    }
-
-    /// Takes what the core has to send on a connection.
-    fn pump(&mut self, key: Key) {
-        let now = self.now();
-        let Some(link) = self.links.get_mut(&key).filter(|link| link.connected) else {
-            return;
-        };
-        let bytes = self.core.outgoing(key).to_vec();
-        if bytes.is_empty() {
-            return;
-        }
-        link.outbox.extend_from_slice(&bytes);
-        self.core.handle(key, Event::Sent(bytes.len()), now);
-        let link = self.links.get_mut(&key).expect("closes come by actions");
-        let Some(host) = link.host else {
-            return self.pump(key);
-        };
-        let parsed = parse_head(&link.outbox).expect("a request is well formed");
-        let Some((head, _)) = parsed else { return };
-        link.outbox.clear();
-        let target = head.first_line.split(' ').nth(1).unwrap_or_default().to_string();
-        let (us, quiet) = (self.us, self.hosts[host].quiet_until);
-        self.judge.check(us >= quiet, Fault::Hammered, us, || {
-            format!("{target} is asked for, and nothing may be for {} ms", (quiet - us) / 1000)
-        });
-        let flight = self.hosts[host].flight();
-        self.post(Some(key), flight, Mail::Request(key, target, us));
-    }
-
-    /// Sends something; nothing on one connection overtakes anything else.
-    fn post(&mut self, key: Option<Key>, wait: u64, mail: Mail) {
-        let mut at = self.us + wait;
-        if let Some(link) = key.and_then(|key| self.links.get_mut(&key)) {
-            at = at.max(link.busy_until);
-            link.busy_until = at;
-        }
-        self.posted += 1;
-        self.mail.insert((at, self.posted), mail);
-    }
-
-    fn deliver(&mut self, mail: Mail) {
-        let now = self.now();
-        match mail {
-            Mail::Connected(key) => {
-                if let Some(link) = self.links.get_mut(&key) {
-                    link.connected = true;
-                    self.core.handle(key, Event::Connected, now);
-                    self.pump(key);
-                }
-            }
-            Mail::Refused(key) => {
-                let broken = Broken::Io(ErrorKind::ConnectionRefused);
-                self.core.handle(key, Event::Failed(&broken), now);
-            }
-            Mail::Request(key, target, sent) => self.serve(key, &target, sent),
-            Mail::Answer(key, reply) => {
-                if let Some(host) = self.links.get(&key).and_then(|link| link.host) {
-                    self.hosts[host].was_read(&reply, self.us);
-                    self.core.handle(key, Event::Received(&reply.bytes), now);
-                }
-            }
-            Mail::Disk => {
-                if let Some(job) = self.jobs.pop_front() {
-                    for said in self.work(job) {
-                        self.core.stored(said, now);
-                    }
-                }
-            }
-        }
-        self.settle();
-    }
-
-    /// The exchange's side.
-    fn serve(&mut self, key: Key, target: &str, sent: u64) {
-        let Some(host) = self.links.get(&key).and_then(|link| link.host) else {
-            return;
-        };
-        let (us, (kind, _)) = (self.us, Host::read(target));
-        let source = self.sources.iter().position(|it| target[1..].starts_with(it.id));
-        let source = source.expect("a path begins with its source");
-        *self.tally.requests.entry((self.sources[source].id, kind)).or_default() += 1;
-        self.note_refused(host, source, kind);
-        match self.hosts[host].answer(target, sent, us, &mut self.judge) {
-            Some(reply) => {
-                let wait = self.hosts[host].flight() + reply.slow;
-                self.post(Some(key), wait, Mail::Answer(key, reply));
-            }
-            None => {
-                let broken = Broken::Closed;
-                self.core.handle(key, Event::Failed(&broken), self.now());
-            }
-        }
-    }
-
-    /// What is refused for long is not asked for again and again.
-    fn note_refused(&mut self, host: usize, source: usize, of: Kind) {
-        let us = self.us;
-        let spells = self.hosts[host].spells.iter().enumerate();
-        let spell = spells.into_iter().find(|(_, spell)| {
-            spell.is_on(us)
-                && matches!(spell.ill,
-                    Ill::Refuses { kind, every_other: false, .. } if kind.is_none_or(|it| it == of))
-        });
-        let Some((at, spell)) = spell else { return };
-        let count = self.refused.entry((at, source, of)).or_default();
-        *count += 1;
-        // Steps of a back-off from a poll up to half a minute, on all connections at first.
-        let most = 25 * self.life.1 + (us - spell.from) / (10 * SECOND);
-        let (count, id) = (*count, self.sources[source].id);
-        self.judge.check(count <= most, Fault::Hammered, us, || {
-            format!(
-                "{id} asks {count} times for {of:?}, all refused since {} s: {spell:?}",
-                (us - spell.from) / SECOND
-            )
-        });
-    }
-
-    /// The disk's side: what is stored stays until it is too old.
-    fn work(&mut self, job: DiskJob) -> Vec<DiskReply> {
-        let DiskJob::Write { batch, .. } = &job else {
-            return self.disk.work(job, self.us);
-        };
-        let mut stored = Vec::new();
-        for (name, changes) in &batch.series {
-            let Some(kept) = self.disk.series.get(name) else { continue };
-            let removed = changes.candles().filter(|(_, candle)| candle.is_none());
-            let removed = removed.map(|(slot, _)| slot..slot + 1);
-            for slots in changes.forgotten().chain(removed) {
-                stored.extend(kept.candles.range(slots).map(|(slot, _)| (name.clone(), *slot)));
-            }
-        }
-        let covered: Vec<_> = (batch.series.iter())
-            .map(|(name, changes)| (name.clone(), changes.covered().collect()))
-            .collect();
-        let said = self.disk.work(job, self.us);
-        for (name, slot) in stored {
-            self.check_removed(&name, slot);
-        }
-        for (name, slots) in covered {
-            self.check_covered(&name, slots);
-        }
-        said
-    }
-
-    /// The market of a series, the length of its slots, and the exchange's time.
-    fn place_of(&self, name: &SeriesName) -> (&Market, i64, i64) {
-        let source = self.sources.iter().find(|it| *it.id == *name.source);
-        let host = &self.hosts[source.expect("a source of this run").host];
-        let market = host.markets.iter().find(|it| *it.symbol == *name.symbol);
-        let market = market.expect("a market of this run");
-        (market, length_of(name.interval.name()), host.clock(self.us))
-    }
-
-    /// A candle has been removed from the file, and perhaps been put back at once.
-    fn check_removed(&mut self, name: &SeriesName, slot: i64) {
-        let (market, length, clock) = self.place_of(name);
-        let oldest = clock.div_euclid(length) - if length == MINUTE_MS { KEEP } else { 1000 };
-        let is_true = market.traded(length, slot) && (slot + 1) * length <= clock && slot >= oldest;
-        let is_there = self.disk.series[name].candles.contains_key(&slot);
-        self.judge.check(is_there || !is_true, Fault::Lost, self.us, || {
-            format!("{name:?} loses {slot} at {clock}; {oldest} and later are kept")
-        });
-    }
-
-    /// Nothing that the file calls empty was traded in, and nothing in it lies ahead.
-    fn check_covered(&mut self, name: &SeriesName, covered: Vec<Range<i64>>) {
-        let (market, length, clock) = self.place_of(name);
-        let kept = &self.disk.series[name];
-        let ends = (BORN_MS / length, (clock + 2 * DAY_MS) / length);
-        let slots = covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1));
-        let mut faults = Vec::new();
-        for slot in slots {
-            let is_closed = (slot + 1) * length <= clock + 4000;
-            let is_empty = !kept.candles.contains_key(&slot);
-            if !is_closed {
-                faults.push((slot, "closed"));
-            } else if is_empty && market.traded(length, slot) {
-                faults.push((slot, "empty"));
-            }
-        }
-        for (slot, what) in faults {
-            self.judge.check(false, Fault::FalseClaim, self.us, || {
-                format!("{name:?} {slot} is stored as {what}, and it is not, at {clock}")
-            });
         }
     }
 
     /// Asks as a client.
     fn ask(&mut self, target: &str, question: Question) {
-        let now = self.now();
-        let key = self.core.accept(None, Service::Both, now).expect("there is room");
-        self.links.insert(key, Link { connected: true, ..Link::default() });
-        self.asked.insert(key, question);
-        let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
-        self.core.handle(key, Event::Received(request.as_bytes()), now);
-        self.pump(key);
-        self.settle();
+        let key = self.ask_for(target);
+        self.asked.push((key, question));
+        self.judge_answers();
     }
 
     /// Looks at health, at a quote and at a chart of each source.
     fn look(&mut self, is_calm: bool) {
         self.ask("/health", Question::Health);
         for source in 0..self.sources.len() {
+            let market = match self.sources[source].is_whole {
+                true => {
+                    let count = self.hosts[self.sources[source].host].markets.len();
+                    self.rng.below(count as u64) as usize
+                }
+                false => self.some_named(source),
+            };
             let of = &self.sources[source];
             let host = &self.hosts[of.host];
-            let market = match of.is_whole {
-                true => self.rng.below(host.markets.len() as u64) as usize,
-                false => *self.rng.pick(&of.named),
-            };
             let target = format!("/api/v1/quotes/{}?source={}", host.markets[market].symbol, of.id);
             self.ask(&target, Question::Quote { source, market });
-            let market = *self.rng.pick(&self.sources[source].named.clone());
+            let market = self.some_named(source);
             let interval = *self.rng.pick(&["1m", "1m", "1m", "1h", "1d"]);
             let length = length_of(interval);
             let clock = self.hosts[self.sources[source].host].clock(self.us);
@@ -556,7 +270,7 @@ impl World {
             let is_well =
                 spells.all(|it| it.leaves_the_past() || it.until < since || it.from > self.us);
             if self.us > self.life.0 + CALM && is_well {
-                let market = *self.rng.pick(&self.sources[source].named.clone());
+                let market = self.some_named(source);
                 let clock = self.hosts[self.sources[source].host].clock(self.us);
                 let range = (Some(clock - 5 * HOUR_MS), Some(clock - 2 * HOUR_MS));
                 self.ask_chart(source, market, "1m", range, true);
@@ -609,19 +323,156 @@ impl World {
                     // What has only just closed is not known to be empty yet.
                     let to = clock - length_of(interval) - 10 * MINUTE_MS;
                     self.ask_chart(source, market, interval, (Some(clock - back), Some(to)), true);
-                    self.run_to(self.us + 3 * SECOND);
+                    self.go_to(self.us + 3 * SECOND);
                 }
             }
         }
     }
+}
 
-    fn judge_answer(&mut self, question: Question, bytes: &[u8]) {
-        let parsed = parse_head(bytes).expect("an answer is well formed");
-        let (head, used) = parsed.expect("an answer is whole");
-        let status = head.first_line.split(' ').nth(1).unwrap_or_default();
-        let body = &bytes[used..];
-        let json = || Json::parse(&String::from_utf8_lossy(body)).expect("an answer is JSON");
-        let us = self.us;
+impl Peers for Day {
+    fn takes_connection(&mut self, address: SocketAddr, us: u64) -> bool {
+        !self.host(address).has(us, |ill| ill == Ill::Gone)
+    }
+
+    fn flight_us(&mut self) -> u64 {
+        10_000 + self.rng.below(50_000)
+    }
+
+    fn sees(&mut self, request: &Request) {
+        let (us, quiet) = (request.sent_us, self.host(request.address).quiet_until);
+        self.judge.check(us >= quiet, Fault::Hammered, us, || {
+            let left = (quiet - us) / 1000;
+            format!("{} is asked for, and nothing may be for {left} ms", request.target)
+        });
+    }
+
+    fn answer(&mut self, request: &Request, us: u64) -> Response {
+        let kind = Host::read(&request.target).0;
+        let source = self.sources.iter().position(|it| request.target[1..].starts_with(it.id));
+        let source = source.expect("a path begins with its source");
+        let Source { id, host, .. } = self.sources[source];
+        *self.tally.requests.entry((id, kind)).or_default() += 1;
+        self.note_refused(host, source, kind, us);
+        self.hosts[host].answer(request, us, &mut self.judge)
+    }
+
+    fn was_read(&mut self, address: SocketAddr, bytes: &[u8], us: u64) {
+        self.host(address).was_read(bytes, us);
+    }
+
+    fn job_us(&mut self) -> u64 {
+        1000 + self.rng.below(30_000)
+    }
+
+    /// What is stored stays until it is too old.
+    fn work(&mut self, job: DiskJob, us: u64) -> Vec<Reply> {
+        let DiskJob::Write { batch, .. } = &job else {
+            return self.disk.work(job, us);
+        };
+        let mut stored = Vec::new();
+        for (name, changes) in &batch.series {
+            let Some(kept) = self.disk.series.get(name) else { continue };
+            let removed = changes.candles().filter(|(_, candle)| candle.is_none());
+            let removed = removed.map(|(slot, _)| slot..slot + 1);
+            for slots in changes.forgotten().chain(removed) {
+                stored.extend(kept.candles.range(slots).map(|(slot, _)| (name.clone(), *slot)));
+            }
+        }
+        let covered: Vec<_> = (batch.series.iter())
+            .map(|(name, changes)| (name.clone(), changes.covered().collect()))
+            .collect();
+        let said = self.disk.work(job, us);
+        for (name, slot) in stored {
+            self.check_removed(&name, slot, us);
+        }
+        for (name, slots) in covered {
+            self.check_covered(&name, slots, us);
+        }
+        said
+    }
+}
+
+impl Day {
+    fn some_named(&mut self, source: usize) -> usize {
+        *self.rng.pick(&self.sources[source].named)
+    }
+
+    fn host(&mut self, address: SocketAddr) -> &mut Host {
+        let at = (0..self.hosts.len()).find(|at| address_of(*at) == address);
+        &mut self.hosts[at.expect("only hosts are connected to")]
+    }
+
+    /// What is refused for long is not asked for again and again.
+    fn note_refused(&mut self, host: usize, source: usize, of: Kind, us: u64) {
+        let spells = self.hosts[host].spells.iter().enumerate();
+        let spell = spells.into_iter().find(|(_, spell)| {
+            spell.is_on(us)
+                && matches!(spell.ill,
+                    Ill::Refuses { kind, every_other: false, .. } if kind.is_none_or(|it| it == of))
+        });
+        let Some((at, spell)) = spell else { return };
+        let count = self.refused.entry((at, source, of)).or_default();
+        *count += 1;
+        // Steps of a back-off from a poll up to half a minute, on all connections at first.
+        let most = 25 * self.life.1 + (us - spell.from) / (10 * SECOND);
+        let (count, id) = (*count, self.sources[source].id);
+        self.judge.check(count <= most, Fault::Hammered, us, || {
+            format!(
+                "{id} asks {count} times for {of:?}, all refused since {} s: {spell:?}",
+                (us - spell.from) / SECOND
+            )
+        });
+    }
+
+    /// The market of a series, the length of its slots, and the exchange's time.
+    fn place_of(&self, name: &SeriesName, us: u64) -> (&Market, i64, i64) {
+        let source = self.sources.iter().find(|it| *it.id == *name.source);
+        let host = &self.hosts[source.expect("a source of this run").host];
+        let market = host.markets.iter().find(|it| *it.symbol == *name.symbol);
+        let market = market.expect("a market of this run");
+        (market, length_of(name.interval.name()), host.clock(us))
+    }
+
+    /// A candle has been removed from the file, and perhaps been put back at once.
+    fn check_removed(&mut self, name: &SeriesName, slot: i64, us: u64) {
+        let (market, length, clock) = self.place_of(name, us);
+        // While no witness tells the exchange's time, this machine's clock is it.
+        let clock = clock.max(self.machine_ms + (us / 1000) as i64);
+        let oldest = clock.div_euclid(length) - if length == MINUTE_MS { KEEP } else { 1000 };
+        let is_true = market.traded(length, slot) && (slot + 1) * length <= clock && slot >= oldest;
+        let is_there = self.disk.series[name].candles.contains_key(&slot);
+        self.judge.check(is_there || !is_true, Fault::Lost, us, || {
+            format!("{name:?} loses {slot} at {clock}; {oldest} and later are kept")
+        });
+    }
+
+    /// Nothing that the file calls empty was traded in, and nothing in it lies ahead.
+    fn check_covered(&mut self, name: &SeriesName, covered: Vec<Range<i64>>, us: u64) {
+        let (market, length, clock) = self.place_of(name, us);
+        let kept = &self.disk.series[name];
+        let ends = (BORN_MS / length, (clock + 2 * DAY_MS) / length);
+        let slots = covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1));
+        let mut faults = Vec::new();
+        for slot in slots {
+            let is_closed = (slot + 1) * length <= clock + 4000;
+            let is_empty = !kept.candles.contains_key(&slot);
+            if !is_closed {
+                faults.push((slot, "closed"));
+            } else if is_empty && market.traded(length, slot) {
+                faults.push((slot, "empty"));
+            }
+        }
+        for (slot, what) in faults {
+            self.judge.check(false, Fault::FalseClaim, us, || {
+                format!("{name:?} {slot} is stored as {what}, and it is not, at {clock}")
+            });
+        }
+    }
+
+    fn judge_answer(&mut self, question: Question, answer: &Answer, us: u64) {
+        let json = || Json::parse(&answer.body).expect("an answer is JSON");
+        let status = answer.status;
         match question {
             Question::Chart(mut asked) => {
                 let host = &self.hosts[self.sources[asked.source].host];
@@ -631,35 +482,35 @@ impl World {
                 match status {
                     // A chart ends with the time that is believed.
                     _ if host.deceives(us) => {}
-                    "200" => {
-                        let stored = self.stored(&asked);
-                        self.judge.chart(&asked, market, &stored, &head, body);
+                    200 => {
+                        let stored = self.stored(&asked, us);
+                        self.judge.chart(&asked, market, &stored, answer);
                     }
                     _ => {
-                        let has_some = !self.stored(&asked).is_empty();
-                        self.judge.check(status != "404" || !has_some, Fault::Lost, us, || {
+                        let has_some = !self.stored(&asked, us).is_empty();
+                        self.judge.check(status != 404 || !has_some, Fault::Lost, us, || {
                             format!("{asked:?}: {status}, and the file has candles")
                         });
-                        self.judge_missing(status, asked.source, asked.market);
+                        self.judge_missing(status, (asked.source, asked.market), us);
                     }
                 }
             }
             Question::Quote { source, market } => {
-                if status == "200" {
+                if status == 200 {
                     let host = &self.hosts[self.sources[source].host];
                     let clock = host.clock(us);
                     self.judge.quote(&json(), &host.markets[market], clock, STALE_MS, us);
                     self.served.push((source, market));
                 } else {
-                    self.judge_missing(status, source, market);
+                    self.judge_missing(status, (source, market), us);
                 }
             }
-            Question::Health => self.judge_health(&json()),
+            Question::Health => self.judge_health(&json(), us),
         }
     }
 
     /// The slots of a chart that the file has candles of, as far as nobody can take them for new.
-    fn stored(&self, asked: &Asked) -> Vec<i64> {
+    fn stored(&self, asked: &Asked, us: u64) -> Vec<i64> {
         let of = &self.sources[asked.source];
         let symbol = &self.hosts[of.host].markets[asked.market].symbol;
         let length = length_of(asked.interval);
@@ -672,7 +523,7 @@ impl World {
         let old = (asked.clock.0 - HOUR_MS).div_euclid(length);
         let from = asked.from.map_or(i64::MAX, |from| (from + length - 1).div_euclid(length));
         let end = asked.to.map_or(old, |to| old.min(to.div_euclid(length) + 1));
-        match series.filter(|_| self.us > self.life.0 + MINUTE && from < end) {
+        match series.filter(|_| us > self.life.0 + MINUTE && from < end) {
             Some((_, kept)) => kept.candles.range(from..end).map(|(slot, _)| *slot).collect(),
             None => Vec::new(),
         }
@@ -680,27 +531,22 @@ impl World {
 
     /// A market that was served and is still listed does not become unknown. A list that is short again and
     /// again is believed, until the next one an hour later.
-    fn judge_missing(&mut self, status: &str, source: usize, market: usize) {
-        let (us, of) = (self.us, &self.sources[source]);
+    fn judge_missing(&mut self, status: u16, (source, market): (usize, usize), us: u64) {
+        let of = &self.sources[source];
         let host = &self.hosts[of.host];
         let is_listed =
             host.clock(us) < host.markets[market].gone_ms && !host.hides(market, true, us);
         let was_served = self.served.contains(&(source, market));
-        self.judge.check(
-            status != "404" || !is_listed || !was_served,
-            Fault::FalseClaim,
-            us,
-            || {
-                format!(
-                    "{} of {} is {status}, and the exchange has it",
-                    host.markets[market].symbol, of.id
-                )
-            },
-        );
+        self.judge.check(status != 404 || !is_listed || !was_served, Fault::FalseClaim, us, || {
+            format!(
+                "{} of {} is {status}, and the exchange has it",
+                host.markets[market].symbol, of.id
+            )
+        });
     }
 
-    fn judge_health(&mut self, health: &Json) {
-        let (us, begun) = (self.us, self.life.0);
+    fn judge_health(&mut self, health: &Json, us: u64) {
+        let begun = self.life.0;
         let is_ok = health["status"] == "ok";
         let calm = self.hosts.iter().map(|host| host.calm_since(us));
         let calm = calm.reduce(|one, other| Some(one?.max(other?))).flatten();
@@ -748,8 +594,7 @@ fn address_of(host: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host as u8 + 1], 80))
 }
 
-fn core(config: &Config, seed: u64, unix_ms: i64, mono: u64) -> Core {
-    let now = Now { mono: Mono(mono), unix: UnixMs(unix_ms) };
+fn core(config: &Config, seed: u64, now: Now) -> Core {
     let mut core = Core::new(config.clone(), None, ProcessFacts::default, seed, now);
     core.keep_history(Disk::opened(), now);
     core
@@ -872,14 +717,15 @@ fn run(bad_us: u64, rng: &mut Rng) -> World {
 
 /// A run in which nothing was false. Answers how many things happened.
 pub fn run_well(bad_us: u64, rng: &mut Rng) -> u64 {
-    let World { judge, tally, .. } = run(bad_us, rng);
+    let world = run(bad_us, rng);
+    let judge = &world.judge;
     assert!(judge.counts.is_empty(), "{:?}\n{}", judge.counts, judge.told.join("\n"));
-    tally.events
+    world.turns
 }
 
 /// A whole day: prints what it has cost, and what was false in it.
 pub fn day(seed: u64) {
-    let World { judge, tally, us, .. } = run(24 * HOUR, &mut Rng::new(seed));
+    let World { us, peers: Day { judge, tally, .. }, .. } = run(24 * HOUR, &mut Rng::new(seed));
     println!(
         "seed {seed}: {} hours, {} spells of faults, {} charts",
         us / HOUR,

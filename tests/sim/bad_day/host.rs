@@ -7,11 +7,16 @@ use super::ill::{Ill, Kind, MINUTE, Spell};
 use super::judge::{Fault, Judge};
 use super::market::{DAY_MS, HOUR_MS, MINUTE_MS, Market, cents};
 use crate::support::Rng;
+use crate::support::message::{field, parse_head};
+use crate::virtual_time::{Request, Response};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// A budget is for so long.
 pub const WINDOW: u64 = 60_000_000;
+
+/// Tells how many units were asked for in this window.
+const USED: &str = "x-mbx-used-weight-1m";
 
 /// See the module's page.
 #[derive(Debug)]
@@ -35,7 +40,6 @@ pub struct Host {
     spent_by_others: (u64, u64),
     /// Answers of a kind that each spell has bent or refused.
     bent: BTreeMap<usize, u64>,
-    rng: Rng,
 }
 
 /// What the exchange last said was used in a window.
@@ -46,18 +50,6 @@ struct Reported {
     /// When that was read, and what was asked for after that.
     at: u64,
     since: u64,
-}
-
-/// An answer.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    pub bytes: Vec<u8>,
-    /// How long it takes beyond its flight.
-    pub slow: u64,
-    pub retry_after: u64,
-    /// What its header says is used, in which window.
-    used: u64,
-    window: u64,
 }
 
 impl Host {
@@ -80,7 +72,6 @@ impl Host {
             reported: None,
             spent_by_others: (0, 0),
             bent: BTreeMap::new(),
-            rng: Rng::new(rng.next()),
         }
     }
 
@@ -198,21 +189,24 @@ impl Host {
     }
 
     /// An answer has been read: what it says about the budget and about waiting holds from now on.
-    pub fn was_read(&mut self, reply: &Reply, us: u64) {
-        self.quiet_until = self.quiet_until.max(us + reply.retry_after * 1_000_000);
-        let Reply { used, window, .. } = *reply;
+    pub fn was_read(&mut self, bytes: &[u8], us: u64) {
+        let (head, _) = parse_head(bytes).ok().flatten().expect("a head");
+        let number = |name: &str| field(&head.fields, name).map_or(0, |it| it.parse().expect(name));
+        self.quiet_until = self.quiet_until.max(us + number("Retry-After") * 1_000_000);
+        let (used, window) = (number(USED), number("X-Window"));
         let is_known = |it: &Reported| it.window == window && it.used + it.since >= used;
         if window == us / WINDOW && !self.reported.as_ref().is_some_and(is_known) {
             self.reported = Some(Reported { window, used, at: us, since: 0 });
         }
     }
 
-    /// Answers a request that was sent at `sent`. `None`: nobody is there.
-    pub fn answer(&mut self, target: &str, sent: u64, us: u64, judge: &mut Judge) -> Option<Reply> {
+    /// Answers a request.
+    pub fn answer(&mut self, request: &Request, us: u64, judge: &mut Judge) -> Response {
         if self.has(us, |ill| ill == Ill::Gone) {
-            return None;
+            return Response::End;
         }
-        let used = self.weigh(target, sent, us, judge);
+        let target = &request.target;
+        let used = self.weigh(target, request.sent_us, us, judge);
         let (kind, _) = Host::read(target);
         let clock = self.clock(us);
         let refusal = self.refusal(kind, us);
@@ -221,13 +215,12 @@ impl Host {
                 (status, "{\"code\":-1003,\"msg\":\"Too many requests.\"}".to_string())
             }
             Some((status, _)) => (status, "<html>down</html>".to_string()),
-            None => self.tell(target, kind, us),
+            None => self.tell(request, kind, us),
         };
-        let mut fields = String::new();
-        let retry_after = refusal.and_then(|(_, after)| after).unwrap_or(0);
-        if retry_after > 0 {
-            fields.push_str(&format!("Retry-After: {retry_after}\r\n"));
-        }
+        // In which window it counts.
+        let mut fields = format!("{USED}: {used}\r\nX-Window: {}\r\n", us / WINDOW);
+        let retry_after = refusal.and_then(|(_, after)| after);
+        fields.extend(retry_after.map(|seconds| format!("Retry-After: {seconds}\r\n")));
         let mut slow = 0;
         let (mut has_date, mut date) = (self.has_date, clock);
         for (_, spell) in self.ills(us) {
@@ -246,18 +239,11 @@ impl Host {
             let date = UNIX_EPOCH + Duration::from_millis(date.unsigned_abs());
             fields.push_str(&format!("Date: {}\r\n", httpdate::fmt_http_date(date)));
         }
-        let length = body.len();
-        let head = format!(
-            "HTTP/1.1 {status} .\r\nContent-Length: {length}\r\nx-mbx-used-weight-1m: {used}\r\n\
-             {fields}\r\n"
-        );
-        Some(Reply {
-            bytes: (head + &body).into_bytes(),
-            slow,
-            retry_after,
-            used,
-            window: us / WINDOW,
-        })
+        let mut response = Response::new(status, &fields, &body);
+        if let Response::Message { slow_us, .. } = &mut response {
+            *slow_us = slow;
+        }
+        response
     }
 
     /// How a request of this kind is refused, if it is.
@@ -283,12 +269,12 @@ impl Host {
         *count == 1
     }
 
-    fn tell(&mut self, target: &str, kind: Kind, us: u64) -> (u16, String) {
+    fn tell(&mut self, request: &Request, kind: Kind, us: u64) -> (u16, String) {
         match kind {
             Kind::Clock => self.tell_time(us),
             Kind::List => self.tell_list(us),
-            Kind::Quotes => self.tell_tickers(parameter(target, "symbol"), us),
-            Kind::Candles => self.tell_candles(target, us),
+            Kind::Quotes => self.tell_tickers(request.parameter("symbol"), us),
+            Kind::Candles => self.tell_candles(request, us),
         }
     }
 
@@ -360,7 +346,7 @@ impl Host {
         }
     }
 
-    fn tell_candles(&mut self, target: &str, us: u64) -> (u16, String) {
+    fn tell_candles(&mut self, request: &Request, us: u64) -> (u16, String) {
         let mut clock = self.clock(us);
         for (_, spell) in self.ills(us) {
             match spell.ill {
@@ -369,10 +355,10 @@ impl Host {
                 _ => {}
             }
         }
-        let id = parameter(target, "symbol");
-        let number = |name: &str| parameter(target, name)?.parse::<i64>().ok();
+        let id = request.parameter("symbol");
+        let number = |name: &str| request.parameter(name)?.parse::<i64>().ok();
         let market = self.markets.iter().find(|it| id == Some(&it.id) && clock < it.gone_ms);
-        let length = match parameter(target, "interval") {
+        let length = match request.parameter("interval") {
             Some("1m") => MINUTE_MS,
             Some("1h") => HOUR_MS,
             _ => DAY_MS,
@@ -394,17 +380,6 @@ impl Host {
         });
         (200, format!("[{}]", rows.collect::<Vec<_>>().join(",")))
     }
-
-    /// How long a message is on its way.
-    pub fn flight(&mut self) -> u64 {
-        10_000 + self.rng.below(50_000)
-    }
-}
-
-fn parameter<'t>(target: &'t str, name: &str) -> Option<&'t str> {
-    let (_, query) = target.split_once('?')?;
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 fn unknown() -> (u16, String) {

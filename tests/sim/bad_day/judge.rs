@@ -6,7 +6,8 @@
 use super::super::charts::{ChartRow, read_rows};
 use super::market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use crate::support::Json;
-use crate::support::message::{MessageHead, field};
+use crate::support::message::field;
+use crate::virtual_time::Answer;
 use std::collections::BTreeMap;
 
 /// What must not be.
@@ -69,17 +70,10 @@ impl Judge {
     }
 
     /// Judges a chart. `stored`: slots that it must show, because they are in the file.
-    pub fn chart(
-        &mut self,
-        asked: &Asked,
-        market: &Market,
-        stored: &[i64],
-        head: &MessageHead,
-        body: &[u8],
-    ) {
+    pub fn chart(&mut self, asked: &Asked, market: &Market, stored: &[i64], answer: &Answer) {
         let length = length_of(asked.interval);
-        let rows = read_rows(body, false).expect("a chart is a list of rows");
-        let coverage = field(&head.fields, "Chart-Coverage");
+        let rows = read_rows(answer.body.as_bytes(), false).expect("a chart is a list of rows");
+        let head = &answer.head;
         let number = |name: &str| field(&head.fields, name).and_then(|it| it.parse::<i64>().ok());
         let chart = Chart {
             asked,
@@ -87,11 +81,10 @@ impl Judge {
             length,
             rows: &rows,
             stored,
-            is_complete: coverage == Some("complete"),
+            is_complete: answer.header("Chart-Coverage") == "complete",
             last_closed: number("Chart-Last-Closed"),
             gaps: number("Chart-Gaps").unwrap_or(0),
-            is_settled: field(&head.fields, "Cache-Control")
-                .is_some_and(|it| it.contains("max-age=3600")),
+            is_settled: answer.header("Cache-Control").contains("max-age=3600"),
         };
         for (fault, why) in chart.faults() {
             self.check(false, fault, asked.us, || {
