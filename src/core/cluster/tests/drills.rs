@@ -1,7 +1,7 @@
 //! The faults that leave a cluster half-dead, and how soon it is whole again. Every second, the world looks
 //! at what all nodes have spent in the minute before.
 
-use super::{SOURCES, World};
+use super::{SOURCES, STEP_MS, World};
 use crate::config::SourceConfig;
 use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
@@ -9,6 +9,9 @@ use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
 
 /// What a source, and one of another exchange with the same id, tell their nodes of.
 const STREAM: &str = "{test}:one:stream";
+
+/// Who collects that source, and until when.
+const LEASE: &str = "{test}:one:lease";
 
 impl World {
     /// Puts an entry behind those of a source.
@@ -84,7 +87,7 @@ fn a_forged_epoch_costs_nobody_more_than_its_entry() {
         }
     }
     let before = world.epoch(0);
-    let lease = world.model.hashes.get_mut("{test}:one:lease").expect("it was taken");
+    let lease = world.model.hashes.get_mut(LEASE).expect("it was taken");
     lease.insert("epoch".to_string(), u64::MAX.to_string());
     let asked = world.model.asked;
     world.run(6000);
@@ -285,6 +288,18 @@ fn a_node_whose_clock_is_wrong_says_so_and_its_times_spread_to_nobody() {
             assert!(quote.expect("it is served").received_at <= now + 50);
         }
     }
+}
+
+#[test]
+fn a_collector_with_a_slow_clock_ends_before_its_lease_does_in_the_engine() {
+    let mut world = World::settled(2);
+    let cut = world.collectors(0)[0];
+    (world.node(cut).drift_us, world.node(cut).is_cut) = (90, true);
+    let until: i64 = world.model.hashes[LEASE]["until"].parse().expect("a number");
+    while world.model.time_ms < until {
+        world.run(STEP_MS);
+    }
+    assert_ne!(world.role(cut, 0), "collector", "another node may be one now");
 }
 
 #[test]

@@ -50,6 +50,9 @@ struct Node {
     is_shut_in: bool,
     /// By how much its wall clock is ahead.
     skew_ms: i64,
+    /// How many microseconds its monotonic clock loses in each millisecond, and how many it has lost.
+    drift_us: u64,
+    lost_us: u64,
     /// What it had spent of each budget at the last look.
     spent: [u64; SOURCES.len()],
 }
@@ -129,7 +132,7 @@ impl World {
     /// The same by the clocks of a node.
     fn now_of(&self, node: &Node) -> Now {
         let now = self.now();
-        Now { unix: now.unix + node.skew_ms, ..now }
+        Now { mono: Mono(now.mono.0 - node.lost_us), unix: now.unix + node.skew_ms }
     }
 
     /// That of a node with these sources.
@@ -168,6 +171,8 @@ impl World {
             is_cut: false,
             is_shut_in: false,
             skew_ms: 0,
+            drift_us: 0,
+            lost_us: 0,
             spent: [0; SOURCES.len()],
         });
     }
@@ -187,6 +192,7 @@ impl World {
             self.model.time_ms = 1_790_000_000_000 + self.ms as i64;
             for at in 0..self.nodes.len() {
                 if let Some(mut node) = self.nodes[at].take() {
+                    node.lost_us += node.drift_us * step_ms;
                     if !node.is_paused {
                         self.step(at, &mut node);
                     }
