@@ -14,6 +14,8 @@ use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceCo
 use marketd::core::{Core, ProcessFacts};
 #[cfg(feature = "sqlite")]
 use marketd::history::{DiskJob, Reply};
+#[cfg(feature = "sqlite")]
+use marketd::store::Store;
 use marketd::time::Now;
 use std::net::SocketAddr;
 use std::time::{Duration, UNIX_EPOCH};
@@ -23,7 +25,6 @@ pub const BEGIN: i64 = 1_767_225_607_000;
 
 pub const MINUTE: i64 = 60_000;
 pub const HOUR: i64 = 60 * MINUTE;
-pub const DAY: i64 = 24 * HOUR;
 
 /// What a slow disk takes for a job.
 #[cfg(feature = "sqlite")]
@@ -114,7 +115,7 @@ pub struct Market {
 /// A history file, and who works on it.
 #[cfg(feature = "sqlite")]
 pub struct File {
-    store: Option<marketd::store::Store>,
+    store: Option<Store>,
     dir: crate::support::daemon::TempDir,
     pub config: Config,
     lives: u64,
@@ -313,7 +314,7 @@ impl World {
         if let Some(store) = file.store.take() {
             store.join();
         }
-        file.store = Some(crate::sim::disk::open(file.dir.path().join("history.db")));
+        file.store = Some(open(file.dir.path().join("history.db")));
         self.begin_anew(away_us, |now| {
             let mut core = core(&config, lives, now);
             core.keep_history(crate::sim::disk::Disk::opened(), now);
@@ -343,6 +344,28 @@ impl World {
         let now = self.now();
         self.core.reconfigure(config, Vec::new(), || (), now).expect("a sound configuration");
         self.settle();
+    }
+}
+
+/// Opens a real file that is sound.
+#[cfg(feature = "sqlite")]
+fn open(path: std::path::PathBuf) -> Store {
+    let store = Store::start(path, Box::new(|| ())).expect("a thread");
+    let opened = store.wait(crate::support::PATIENCE);
+    assert!(matches!(opened, Some(Reply::Opened(_))), "{opened:?}");
+    store
+}
+
+/// All that a real file answers to a job.
+#[cfg(feature = "sqlite")]
+fn ask(store: &Store, job: DiskJob) -> Vec<Reply> {
+    store.send(job).expect("nothing else waits");
+    let mut said = Vec::new();
+    loop {
+        said.push(store.wait(crate::support::PATIENCE).expect("an answer"));
+        if !matches!(said.last(), Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))) {
+            return said;
+        }
     }
 }
 
@@ -378,7 +401,7 @@ impl Peers for Market {
             }
             job => job,
         };
-        let said = crate::sim::disk::ask(file.store.as_ref().expect("it is open"), job);
+        let said = ask(file.store.as_ref().expect("it is open"), job);
         for it in &said {
             if let Reply::Written { result, .. } = it {
                 let written = result.as_ref().expect("a sound disk");

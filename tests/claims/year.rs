@@ -10,6 +10,8 @@ use crate::virtual_time::SECOND_US;
 use marketd::config::{Config, Depth, HistoryConfig, Poll};
 use std::time::Duration;
 
+const DAY: i64 = 24 * HOUR;
+
 /// Minutes that are kept: somewhat more than the quarter after which they are looked at.
 const KEEP: i64 = 140_000;
 

@@ -75,8 +75,6 @@ pub struct Conversation {
     pub remembered: HashMap<String, Remembered>,
     /// The last answer, for who asks for one thing at a time.
     pub last: Option<Answer>,
-    /// What a 304 has just confirmed: the request, and the tag.
-    pub confirmed: Option<(Ask, String)>,
 }
 
 impl Conversation {
@@ -166,16 +164,13 @@ impl Conversation {
             return Err("the client wanted it to be the last".to_string());
         }
         let begun = pending.arrived.unwrap_or(context.now.us);
-        context.span.0 = match &pending.ask.kind {
+        context.books.span.0 = match &pending.ask.kind {
             // What is packed may have been made some turns ago.
             _ if answer.is_packed => begun,
             kind if kind.is_long() || matches!(kind, Kind::Udf(_)) => begun.max(self.last_answer),
             _ => context.now.us,
         };
         self.last_answer = context.now.us;
-        if let (304, Some(etag)) = (answer.status, answer.field("ETag")?) {
-            self.confirmed = Some((pending.ask.clone(), etag.to_string()));
-        }
         context.arrived = pending.arrived;
         let known = self.remembered.get(&pending.ask.target);
         let verdict = verdict::check(&pending.ask, &answer, known, context);

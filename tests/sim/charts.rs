@@ -42,9 +42,6 @@ pub struct ChartFields {
 /// A row: open time and open, high, low, close, volume.
 pub type ChartRow = (i64, [String; 5]);
 
-/// What of the history is kept, in slots of the stored interval.
-pub type Keep<'a> = &'a dyn Fn(&'static str) -> i64;
-
 /// Takes a body apart. Strict: no blank, no member more or less.
 pub fn read_rows(body: &[u8], text: bool) -> Result<Vec<ChartRow>, String> {
     let body = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
@@ -116,7 +113,6 @@ impl Books<'_> {
         ask: &ChartAsk,
         rows: &[ChartRow],
         fields: &ChartFields,
-        keep: Keep<'_>,
     ) -> Result<(), String> {
         let ledger = self.sources.iter().position(|l| l.id == fields.source);
         let source = ledger.ok_or_else(|| format!("Chart-Source is {:?}", fields.source))?;
@@ -145,7 +141,7 @@ impl Books<'_> {
             length,
             clock,
             present: (clock.0.div_euclid(length), clock.1.div_euclid(length)),
-            keep: keep(base),
+            keep: self.keep(base),
         };
         chart.check_shape()?;
         chart.check_rows()?;
@@ -169,7 +165,6 @@ impl Books<'_> {
         ask: &ChartAsk,
         rows: &[ChartRow],
         begin: Option<i64>,
-        keep: Keep<'_>,
         newest: i64,
     ) -> Result<(), String> {
         let source = ask.source.ok_or("no source")?;
@@ -178,7 +173,7 @@ impl Books<'_> {
         let clock = self.offsets[source].at(self.span.0).0;
         let clock_most = self.offsets[source].at(self.span.1).1;
         let end = ask.to.map_or(clock, |to| clock.min(to + 1)).max(0);
-        let kept = clock_most.div_euclid(length) - keep(base) + 2;
+        let kept = clock_most.div_euclid(length) - self.keep(base) + 2;
         let begin = begin.map_or(kept, |begin| kept.max(begin / length));
         let end = (end / length).min(clock.div_euclid(length) - newest);
         for slot in begin.max(0)..end {

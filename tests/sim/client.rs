@@ -61,19 +61,29 @@ pub struct Nature {
 }
 
 impl Nature {
+    /// One that sends and reads all at once, and closes when all is answered.
+    pub fn plain(side: Side) -> Nature {
+        Nature {
+            requests: 0,
+            ahead: 1,
+            piece: usize::MAX,
+            pause: 1000,
+            think: 1000,
+            reading: Reading::Fast,
+            ending: Ending::Close,
+            side,
+            loyal: None,
+            buffer: usize::MAX,
+        }
+    }
+
     /// Some nature.
     pub fn any(rng: &mut Rng, sides: &[Side]) -> Nature {
         let mut nature = Nature {
             requests: 1 + rng.below(8) as usize,
-            ahead: 1,
-            piece: usize::MAX,
-            pause: 1000,
             think: *rng.pick(&[1000, 200_000, 4 * SECOND]),
-            reading: Reading::Fast,
-            ending: Ending::Close,
-            side: *rng.pick(sides),
-            loyal: None,
             buffer: *rng.pick(&[100, 4096, 65_536, usize::MAX, usize::MAX]),
+            ..Nature::plain(*rng.pick(sides))
         };
         if rng.chance(1, 3) {
             nature.ahead = 2 + rng.below(12) as usize;

@@ -7,16 +7,14 @@
 use super::ledger::{Closed, Ledger};
 use super::weather::SECOND;
 use super::world::{Event, World};
-use crate::support::{PATIENCE, Rng};
+use crate::support::Rng;
 use marketd::history::{
     Batch, DiskJob, Extent, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead, SeriesName,
     StoreError, Unusable, Unwritten, Written, WrittenSeries,
 };
 use marketd::record::{Candle, Edge};
-use marketd::store::Store;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-use std::path::PathBuf;
 
 /// Jobs that the real queue takes: the daemon is never to send more.
 const QUEUE: usize = 128;
@@ -215,26 +213,6 @@ impl Disk {
     }
 }
 
-/// Opens a real file that is sound.
-pub fn open(path: PathBuf) -> Store {
-    let store = Store::start(path, Box::new(|| ())).expect("a thread");
-    let opened = store.wait(PATIENCE);
-    assert!(matches!(opened, Some(Reply::Opened(_))), "{opened:?}");
-    store
-}
-
-/// All that a real file answers to a job.
-pub fn ask(store: &Store, job: DiskJob) -> Vec<Reply> {
-    store.send(job).expect("nothing else waits");
-    let mut said = Vec::new();
-    loop {
-        said.push(store.wait(PATIENCE).expect("an answer"));
-        if !matches!(said.last(), Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))) {
-            return said;
-        }
-    }
-}
-
 /// What a job that failed is answered with.
 fn refused(job: DiskJob, error: StoreError) -> Reply {
     match job {
@@ -356,11 +334,7 @@ impl World {
                         && name.interval.name() == *interval
                 });
                 let Some(name) = name else { continue };
-                let keep = match *interval {
-                    "1m" => self.config.history.m1.keep,
-                    "1h" => self.config.history.h1.keep,
-                    _ => self.config.history.d1.keep,
-                };
+                let keep = super::quotes::kept(&self.config.history, interval);
                 let length = crate::support::naive::length_ms(interval).expect("stored");
                 let present = ledger.exchange_ms(self.moment()).div_euclid(length);
                 let kept = &disk.series[name];

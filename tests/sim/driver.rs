@@ -5,10 +5,9 @@
 //! [`World::carry_out`] and nowhere else. What passes between core and sockets is shown to those
 //! who judge it.
 
-use super::answers::read_answer;
-use super::exchange::{Meaning, Reached};
-use super::grammar::Ask;
+use super::exchange::{InFlight, Meaning, Reached};
 use super::ledger::{Moment, Tri};
+use super::quotes::Books;
 use super::replies::Task;
 use super::trace::excerpt;
 use super::verdict::{Allowance, Context};
@@ -18,7 +17,7 @@ use marketd::config::Limits;
 use marketd::core::{Action, Broken, Event as Told, LookUp, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 const READ_BUFFER: usize = 64 * 1024;
 const CLIENT_BYTES: usize = 2 * READ_BUFFER;
@@ -278,30 +277,20 @@ impl World {
                     let doubted = self.clock_moved || self.reload.is_new;
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
-                    if doubted {
-                        let tickers = conn.in_flight.take().map(|it| it.task.is_tickers());
-                        self.schedules[source].repeated(tickers == Some(true));
-                        self.schedules[source].trouble = self.now;
-                        self.links.remove(&key);
-                        return self.core.closed(key);
-                    }
                     let (read, served) = (conn.read, conn.served);
                     // Not a byte on one that had served before: once more, on a new one.
-                    if let Some(it) = conn.in_flight.take_if(|it| served > 0 && !it.begun) {
-                        self.schedules[source].repeated(it.task.is_tickers());
+                    let is_repeated = |it: &mut InFlight| doubted || served > 0 && !it.begun;
+                    let repeated = conn.in_flight.take_if(is_repeated);
+                    if repeated.is_some() || doubted {
+                        let tickers = repeated.is_some_and(|it| it.task.is_tickers());
+                        self.schedules[source].repeated(tickers);
                         self.schedules[source].trouble = self.now;
-                        self.links.remove(&key);
-                        return self.core.closed(key);
-                    }
-                    match conn.in_flight.as_ref().map(|it| it.given_up(read)) {
-                        Some(failure) => {
-                            self.conclude(source, at, Meaning::Bad(failure), now);
-                        }
+                    } else if let Some(it) = &conn.in_flight {
+                        let failure = it.given_up(read);
+                        self.conclude(source, at, Meaning::Bad(failure), now);
+                    } else if connecting {
                         // Given up before it stood: another address may follow.
-                        None if connecting => {
-                            self.schedules[source].connect_failed(begun, self.now);
-                        }
-                        None => {}
+                        self.schedules[source].connect_failed(begun, self.now);
                     }
                 }
             }
@@ -529,12 +518,6 @@ impl World {
         let long_full = deferred >= limits.deferred_responses
             || deferred * MOST_MADE >= limits.output_total / 2
             || self.crowded_at == Some(self.now);
-        let history = self.config.history;
-        let keep = |interval: &'static str| match interval {
-            "1m" => history.m1.keep,
-            "1h" => history.h1.keep,
-            _ => history.d1.keep,
-        };
         let peer = self.clients[at].peer;
         let limits = &self.config.limits;
         let is_limited = limits.requests_per_minute > 0;
@@ -563,13 +546,15 @@ impl World {
         let mut context = Context {
             packs: limits.compressed_bytes > 0,
             allowance,
-            sources: &self.ledgers,
-            truths: &truths,
-            offsets: &offsets,
-            symbols: &self.symbols,
+            books: Books {
+                sources: &self.ledgers,
+                truths: &truths,
+                offsets: &offsets,
+                symbols: &self.symbols,
+                span: (self.now, self.now),
+                history: self.config.history,
+            },
             now: moment,
-            span: (self.now, self.now),
-            keep: &keep,
             open,
             refused: client.refused,
             long_full,
@@ -592,42 +577,10 @@ impl World {
         let before = client.talk.ends.back().copied().unwrap_or(0);
         let verdict = client.talk.made(fresh, started, &mut context);
         let made = client.talk.answers - answers;
-        let confirmed = client.talk.confirmed.take();
         self.answers += made;
         self.trace.note(self.now, format!("client {at} < {} ({made} answers)", excerpt(fresh)));
         self.check(verdict, &|| format!("client {at}"));
         self.check_room(at, made, before, sent);
-        if let Some((ask, etag)) = confirmed {
-            self.check_confirmed(at, &ask, &etag);
-        }
-    }
-
-    /// Who has just been told that nothing has changed would have got, at this very moment, the body
-    /// that the tag stands for.
-    fn check_confirmed(&mut self, at: usize, ask: &Ask, etag: &str) {
-        let stranger = Ipv4Addr::new(203, 0, 113, 1);
-        let (now, service) = (self.clocks(), self.service_of(at));
-        let Some(key) = self.core.accept(Some(stranger.into()), service, now) else {
-            return;
-        };
-        let request = format!("GET {} HTTP/1.1\r\nHost: sim\r\n\r\n", ask.target);
-        self.strangers.insert(key);
-        // Its answer counts among what is unread.
-        self.crowded_at = Some(self.now);
-        self.core.handle(key, Told::Received(request.as_bytes()), now);
-        let answer = read_answer(&self.core.outgoing(key).to_vec(), false);
-        let gone = Broken::Io(ErrorKind::ConnectionReset);
-        self.core.handle(key, Told::Failed(&gone), now);
-        // One that takes a while says what holds later.
-        let Ok(Some((answer, _))) = answer else {
-            return;
-        };
-        let known = self.told.tags.get(&(ask.target.clone(), etag.to_string()));
-        if answer.status == 200 && known.is_some_and(|known| *known != answer.body) {
-            let (body, target) = (answer.body.escape_ascii(), &ask.target);
-            let known = known.map(|known| known.escape_ascii().to_string());
-            self.fail(&format!("304 with {etag} to {target} for {known:?}, and 200 is {body}"));
-        }
     }
 
     /// No further answer is begun while more than the high water is pending.

@@ -3,9 +3,11 @@
 
 use super::answers::{Answer, Pending};
 use super::charts::ChartAsk;
-use super::client::{Ending, Nature, Reading, Stage};
+use super::client::{Ending, Nature, Stage};
 use super::grammar::{Ask, Kind, Side};
 use super::ledger::Words;
+use super::lists::List;
+use super::quotes::kept;
 use super::setup::add_client;
 use super::truth::REREAD;
 use super::udf::{Found, Page, UdfAsk};
@@ -13,20 +15,6 @@ use super::weather::SECOND;
 use super::wire::Peer;
 use super::world::World;
 use crate::support::{Json, Rng};
-
-/// A request that nobody could object to.
-fn plain_ask(target: &str, kind: Kind) -> Ask {
-    Ask {
-        bytes: format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n").into_bytes(),
-        head_only: false,
-        last: false,
-        expects_continue: false,
-        conditional: false,
-        gzip: false,
-        kind,
-        target: target.to_string(),
-    }
-}
 
 fn us(span: std::time::Duration) -> u64 {
     span.as_micros() as u64
@@ -59,20 +47,9 @@ impl World {
             (Some(_), true) => Side::Ecosystem,
             (Some(_), false) => Side::Api,
         };
-        let nature = Nature {
-            requests: 0,
-            ahead: 1,
-            piece: usize::MAX,
-            pause: 100,
-            think: 100,
-            reading: Reading::Fast,
-            ending: Ending::Stay,
-            side,
-            loyal: None,
-            buffer: usize::MAX,
-        };
+        let nature = Nature { pause: 100, think: 100, ending: Ending::Stay, ..Nature::plain(side) };
         let at = add_client(self, nature, 0, rng);
-        let ask = plain_ask(target, kind);
+        let ask = Ask::plain(target.to_string(), kind);
         let bytes = ask.bytes.clone();
         let end = bytes.len() as u64;
         let arrived = None;
@@ -165,8 +142,8 @@ impl World {
         while (0..self.ledgers.len()).any(|at| is_behind(self, at)) && self.now < limit {
             self.run_until(self.now + SECOND);
         }
-        let kind = Kind::AllQuotes { text: false };
-        let (_, all) = self.ask_json("/api/v1/quotes?symbols=*", kind, rng);
+        let (target, kind) = Kind::whole(List::Quotes, false);
+        let (_, all) = self.ask_json(&target, kind, rng);
         // One that has only just come back was not polled yet.
         let settled_ms = poll_us as i64 / 1000 * 3 + 10_000;
         // Lists are read hourly: a market may have left that the daemon still tracks.
@@ -298,13 +275,8 @@ impl World {
 
     /// The oldest slot that is kept.
     fn oldest_kept(&self, interval: &'static str) -> i64 {
-        let history = self.config.history;
-        let keep = match interval {
-            "1m" => history.m1.keep,
-            "1h" => history.h1.keep,
-            _ => history.d1.keep,
-        };
-        self.present(crate::support::naive::length_ms(interval).expect("stored")) - keep
+        let length = crate::support::naive::length_ms(interval).expect("stored");
+        self.present(length) - kept(&self.config.history, interval)
     }
 
     /// Sooner or later a chart is complete, and then it is what the exchange has, unless it has become older

@@ -26,19 +26,11 @@ pub enum Kind {
         names: usize,
         text: bool,
     },
-    AllQuotes {
-        text: bool,
-    },
     Chart(ChartAsk),
     Several(Several),
     Piece(Piece),
     Udf(UdfAsk),
     Categories,
-    Category {
-        id: String,
-        text: bool,
-    },
-    Ecosystem,
     EcosystemOne {
         market: usize,
     },
@@ -52,15 +44,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// A list of which nothing is left out, and its address.
+    pub fn whole(list: List, text: bool) -> (String, Kind) {
+        let piece = Piece::whole(list, text);
+        (piece.target(), Kind::Piece(piece))
+    }
+
     /// True if the answer may be made in several turns, of which only so many are made at once.
     pub fn is_long(&self) -> bool {
         matches!(
             self,
             Kind::Chart(_)
                 | Kind::Several(_)
-                | Kind::AllQuotes { .. }
-                | Kind::Category { .. }
-                | Kind::Ecosystem
                 | Kind::Piece(_)
                 | Kind::Udf(UdfAsk::History(_) | UdfAsk::Search(_))
         )
@@ -83,6 +78,22 @@ pub struct Ask {
     pub kind: Kind,
     /// What it asks for, without what makes two requests of the same thing differ.
     pub target: String,
+}
+
+impl Ask {
+    /// A request that nobody could object to.
+    pub fn plain(target: String, kind: Kind) -> Ask {
+        Ask {
+            bytes: format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n").into_bytes(),
+            head_only: false,
+            last: false,
+            expects_continue: false,
+            conditional: false,
+            gzip: false,
+            kind,
+            target,
+        }
+    }
 }
 
 /// What requests are made of.
@@ -126,16 +137,7 @@ impl Grammar {
             Some(favourite) => self.favourites[favourite].clone(),
             None => self.target(rng, nature.side),
         };
-        let mut ask = Ask {
-            bytes: Vec::new(),
-            head_only: false,
-            last: false,
-            expects_continue: false,
-            conditional: false,
-            gzip: false,
-            kind,
-            target,
-        };
+        let mut ask = Ask::plain(target, kind);
         let mut method = "GET";
         if rng.chance(1, 12) {
             method = "HEAD";
@@ -243,12 +245,10 @@ impl Grammar {
             (true, 14) => ("/api/v1/categories".to_string(), Kind::Categories),
             (true, 15..17) => {
                 let id = rng.pick(&self.categories).clone();
-                let text = rng.chance(1, 4);
-                let target = format!("/api/v1/categories/{id}/markets{}", decimals(text));
-                (target, Kind::Category { id, text })
+                Kind::whole(List::Category(id), rng.chance(1, 4))
             }
             (true, _) => ("/api/v1/metrics".to_string(), Kind::Metrics),
-            (false, 2..4) => ("/api/ecosystem/market".to_string(), Kind::Ecosystem),
+            (false, 2..4) => Kind::whole(List::Ecosystem, false),
             (false, 4..7) => {
                 let market = rng.below(self.symbols.len() as u64) as usize;
                 let id = self.symbols[market].replace('/', "-");
@@ -321,7 +321,7 @@ impl Grammar {
         let text = rng.chance(1, 5);
         let tail = decimals(text).replace('?', "&");
         if rng.chance(1, 4) {
-            return (format!("/api/v1/quotes?symbols=*{tail}"), Kind::AllQuotes { text });
+            return Kind::whole(List::Quotes, text);
         }
         let mut markets: Vec<usize> = Vec::new();
         let mut strangers = 0;
@@ -500,16 +500,8 @@ impl Grammar {
             ),
             _ => (b"GET / HTTP/1.1\nHost: s\n\n".to_vec(), &[400]),
         };
-        Ask {
-            bytes,
-            head_only: false,
-            last: true,
-            expects_continue: false,
-            conditional: false,
-            gzip: false,
-            kind: Kind::Fatal(expected),
-            target: String::from("(malformed)"),
-        }
+        let plain = Ask::plain("(malformed)".to_string(), Kind::Fatal(expected));
+        Ask { bytes, last: true, ..plain }
     }
 
     fn some_market(&self, rng: &mut Rng) -> usize {

@@ -54,7 +54,7 @@ struct Shift {
 }
 
 /// What is known of a yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tri {
     No,
     Maybe,
@@ -88,6 +88,16 @@ impl<T> History<T> {
         let seen = self.0[first..].iter().filter(|it| it.0.0 <= span.1);
         let nothing = self.0.iter().all(|state| state.0.1 > span.0);
         (seen.collect(), nothing)
+    }
+
+    /// Whether this held in a span: never, at some time, or all the time.
+    pub fn held(&self, span: Span, is_so: impl Fn(&T) -> bool) -> Tri {
+        let (seen, nothing) = self.seen(span);
+        match seen.iter().filter(|it| is_so(&it.1)).count() {
+            0 => Tri::No,
+            count if count == seen.len() && !nothing => Tri::Yes,
+            _ => Tri::Maybe,
+        }
     }
 
     pub fn last(&self) -> Option<&T> {
@@ -399,13 +409,7 @@ impl Ledger {
 
     /// Whether the source is configured.
     pub fn is_there(&self, span: Span) -> Tri {
-        let (seen, nothing) = self.selection.seen(span);
-        let is_there = |it: &&(Window, Option<Selection>)| it.1.is_some();
-        match (seen.iter().any(is_there), seen.iter().all(is_there)) {
-            (true, true) if !nothing => Tri::Yes,
-            (true, _) => Tri::Maybe,
-            (false, _) => Tri::No,
-        }
+        self.selection.held(span, Option::is_some)
     }
 
     /// Whether its first list may tell of a market that it then tracks.
@@ -415,11 +419,9 @@ impl Ledger {
 
     /// Whether the configuration lets it track this market, if it is listed.
     pub fn may_want(&self, market: usize, span: Span) -> bool {
-        let (seen, _) = self.selection.seen(span);
-        let wants = |it: &&(Window, Option<Selection>)| {
-            it.1.as_ref().is_some_and(|it| it.wanted.contains(&market))
-        };
-        seen.iter().any(wants)
+        let wants =
+            |it: &Option<Selection>| it.as_ref().is_some_and(|it| it.wanted.contains(&market));
+        self.selection.held(span, wants) != Tri::No
     }
 
     /// The daemon has read the last byte of a good answer. `sent`: when it had asked.
@@ -677,13 +679,7 @@ impl Ledger {
 
     /// Whether a list has come.
     pub fn has_list(&self, span: Span) -> Tri {
-        let (seen, nothing) = self.listed.seen(span);
-        let is_list = |it: &&(Window, Option<Listings>)| it.1.is_some();
-        match (seen.iter().any(is_list), seen.iter().all(is_list)) {
-            (true, true) if !nothing => Tri::Yes,
-            (true, _) => Tri::Maybe,
-            (false, _) => Tri::No,
-        }
+        self.listed.held(span, Option::is_some)
     }
 
     /// Since when some market stays that the last list lacks.
@@ -751,10 +747,9 @@ impl Ledger {
     pub fn count_quotes(&self, span: Span) -> (usize, usize) {
         let mut counts = (0, 0);
         for history in &self.quotes {
-            let (seen, nothing) = history.seen(span);
-            let has = |state: &&(Window, Quoted)| state.1.figures.is_some();
-            counts.0 += usize::from(!nothing && seen.iter().all(has));
-            counts.1 += usize::from(seen.iter().any(has));
+            let has = history.held(span, |it| it.figures.is_some());
+            counts.0 += usize::from(has == Tri::Yes);
+            counts.1 += usize::from(has != Tri::No);
         }
         counts
     }

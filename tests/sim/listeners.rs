@@ -140,7 +140,7 @@ impl Listener {
         self.is_closing = field(&head.fields, "Connection") == Some("close");
         self.stage = Heard::Error;
         let unknown = || {
-            let books = context.books();
+            let books = context.books;
             let all = self.markets.iter().all(|it| books.known(*it) == Tri::Yes);
             !all || self.source.is_some()
         };
@@ -226,7 +226,7 @@ impl Listener {
     fn take_quote(&mut self, data: &str, context: &Context<'_>) -> Result<(), String> {
         let quote = Json::parse(data)?;
         let symbol = quote["symbol"].text().unwrap_or_default().to_string();
-        let books = context.books();
+        let books = context.books;
         let market = books.market(&symbol)?;
         if !self.markets.contains(&market) {
             return Err(format!("{symbol} was not asked for"));
@@ -248,7 +248,7 @@ impl Listener {
         let gone = Json::parse(data)?;
         let symbol = gone["symbol"].text().unwrap_or_default().to_string();
         let code = gone["code"].text().unwrap_or_default();
-        let (books, is_chart) = (context.books(), gone.keys().contains(&"interval"));
+        let (books, is_chart) = (context.books, gone.keys().contains(&"interval"));
         if is_chart {
             self.closes.remove(&format!("{} {}", gone["symbol"], gone["interval"]));
         } else {
@@ -354,19 +354,9 @@ fn nature(side: Side, rng: &mut Rng) -> Nature {
     };
     let ending =
         *rng.pick(&[Ending::Stay, Ending::Reset, Ending::Leave, Ending::Vanish, Ending::HalfClose]);
-    Nature {
-        requests: 0,
-        ahead: 1,
-        piece: usize::MAX,
-        pause: 1000,
-        think: 1000,
-        reading,
-        ending,
-        side,
-        loyal: None,
-        // Whom nobody hears of again takes no more than fits.
-        buffer: if ending == Ending::Vanish { 5000 } else { buffer },
-    }
+    // Whom nobody hears of again takes no more than fits.
+    let buffer = if ending == Ending::Vanish { 5000 } else { buffer };
+    Nature { reading, ending, buffer, ..Nature::plain(side) }
 }
 
 impl World {

@@ -6,7 +6,7 @@
 //! the other by their links, are the list.
 
 use super::answers::Answer;
-use super::charts::{ChartAsk, ChartFields, Keep, read_rows};
+use super::charts::{ChartAsk, ChartFields, read_rows};
 use super::ledger::Tri;
 use super::quotes::Books;
 use super::weather::SECOND;
@@ -47,6 +47,12 @@ const SEARCHES: [(&str, &str); 6] = [
 ];
 
 impl Piece {
+    /// All of this list.
+    pub fn whole(list: List, text: bool) -> Piece {
+        let (sort, descending, limit, offset, search) = (None, None, None, 0, None);
+        Piece { list, sort, descending, limit, offset, search, text }
+    }
+
     /// Some piece of this list.
     pub fn any(list: List, rng: &mut Rng) -> Piece {
         let sorts = ["symbol", "last", "percentage", "quoteVolume"];
@@ -85,7 +91,12 @@ impl Piece {
             List::Category(id) => format!("/api/v1/categories/{id}/markets"),
             List::Ecosystem => "/api/ecosystem/market".to_string(),
         };
-        format!("{path}?{}", parts.join("&"))
+        let mark = if parts.is_empty() { "" } else { "?" };
+        format!("{path}{mark}{}", parts.join("&"))
+    }
+
+    fn is_picked(&self) -> bool {
+        self.sort.is_some() || self.limit.is_some() || self.search.is_some() || self.offset > 0
     }
 
     /// Whether the list has a row of a market.
@@ -93,8 +104,7 @@ impl Piece {
         let symbol = &books.symbols[market];
         let finds = |searched: &str| {
             let needle = SEARCHES.iter().find(|it| it.0 == searched);
-            let needle = needle.expect("one of these").1;
-            symbol.contains(needle) || symbol.replace('/', "").contains(needle)
+            finds(symbol, needle.expect("one of these").1)
         };
         let quote = symbol.split('/').nth(1).unwrap_or_default();
         match &self.list {
@@ -133,6 +143,9 @@ impl Piece {
             match self.list {
                 List::Quotes => books.check_quote(row, market, None, self.text)?,
                 List::Category(_) => books.check_market(row, self.text)?,
+                List::Ecosystem if row["status"] != Json::Bool(true) => {
+                    return Err(format!("{row} is not active"));
+                }
                 List::Ecosystem => {}
             }
             if self.has(market, books) == Tri::No || shown.contains(&market) {
@@ -140,6 +153,7 @@ impl Piece {
             }
             shown.push(market);
         }
+        self.check_all(json, &shown, books)?;
         // What takes some turns need not be in one order.
         let is_sharp = books.span.0 == books.span.1;
         let values_shown = self.list != List::Ecosystem;
@@ -149,11 +163,14 @@ impl Piece {
         let Some(answer) = answer else {
             return Ok(());
         };
-        let total = answer.field("X-Total-Count")?.ok_or("no X-Total-Count")?;
-        let total: usize = total.parse().map_err(|_| total.to_string())?;
+        let total = match answer.field("X-Total-Count")? {
+            Some(total) => total.parse().map_err(|_| total.to_string())?,
+            None if self.is_picked() => return Err("no X-Total-Count".to_string()),
+            None => rows.len(),
+        };
         let count = |least: Tri| {
             let all = (0..books.symbols.len()).map(|market| self.has(market, books));
-            all.filter(|tri| *tri as u8 >= least as u8).count()
+            all.filter(|tri| *tri >= least).count()
         };
         if is_sharp && !(count(Tri::Yes)..=count(Tri::Maybe)).contains(&total) {
             let (least, most) = (count(Tri::Yes), count(Tri::Maybe));
@@ -164,6 +181,29 @@ impl Piece {
             return Err(format!("{} rows, {right} are right", rows.len()));
         }
         self.check_links(answer.field("Link")?.unwrap_or_default(), total)
+    }
+
+    /// What a list says of itself; and nothing is missing in a whole one.
+    fn check_all(&self, json: &Json, shown: &[usize], books: &Books<'_>) -> Result<(), String> {
+        let is_whole = self.limit.is_none() && self.offset == 0;
+        let is_missing =
+            |market: &usize| self.has(*market, books) == Tri::Yes && !shown.contains(market);
+        if let Some(market) = (0..books.symbols.len()).find(is_missing).filter(|_| is_whole) {
+            return Err(format!("{} is missing", books.symbols[market]));
+        }
+        let is_right = match &self.list {
+            List::Quotes => json["errors"].items().is_empty(),
+            List::Category(id) => {
+                let (other, count) = (&json["category"]["id"], &json["category"]["marketCount"]);
+                let is_counted = *count == shown.len() as i64 || self.is_picked();
+                *other == id.as_str() && is_counted
+            }
+            List::Ecosystem => true,
+        };
+        match is_right {
+            true => Ok(()),
+            false => Err(format!("{} rows in {json}", shown.len())),
+        }
     }
 
     fn check_links(&self, links: &str, total: usize) -> Result<(), String> {
@@ -205,6 +245,11 @@ impl Piece {
     }
 }
 
+/// Whether a text is to be found in a symbol, in one of its spellings.
+pub fn finds(symbol: &str, text: &str) -> bool {
+    symbol.contains(text) || symbol.replace('/', "").contains(text)
+}
+
 /// The offset of the next piece.
 fn next_offset(links: &str) -> Option<usize> {
     let next = links.split(", ").find(|it| it.ends_with("rel=\"next\""))?;
@@ -222,7 +267,7 @@ pub struct Several {
 
 impl Several {
     /// Judges an answer.
-    pub fn check(&self, json: &Json, books: &Books<'_>, keep: Keep<'_>) -> Result<(), String> {
+    pub fn check(&self, json: &Json, books: &Books<'_>) -> Result<(), String> {
         let symbols = self.asks.iter().map(|ask| books.symbols[ask.market].as_str());
         let mut shown = json.keys().into_iter();
         let mut missing = 0;
@@ -261,7 +306,7 @@ impl Several {
                 max_age: None,
             };
             let rows = read_rows(chart["candles"].to_string().as_bytes(), ask.text)?;
-            let verdict = books.check_chart(ask, &rows, &fields, keep);
+            let verdict = books.check_chart(ask, &rows, &fields);
             verdict.map_err(|why| format!("{why}; {symbol}, {fields:?}, {ask:?}"))?;
         }
         let errors = json["errors"].items().len();

@@ -4,6 +4,7 @@ use super::ledger::{Ledger, Offsets, Quoted, Span, Tri, Window};
 use super::naive::Figures;
 use super::truth::Truth;
 use crate::support::{FIGURES, Json};
+use marketd::config::HistoryConfig;
 
 /// How long a source may have to be fresh again before it answers in place of a later one, and after how much
 /// of this a poll lets it.
@@ -12,6 +13,15 @@ const RETURN_POLL_US: u64 = 11_000_000;
 
 /// How long a change may be on its way to a reader.
 const A_MOMENT_US: u64 = 1_000_000;
+
+/// How many slots of a stored interval are kept.
+pub fn kept(history: &HistoryConfig, interval: &str) -> i64 {
+    match interval {
+        "1m" => history.m1.keep,
+        "1h" => history.h1.keep,
+        _ => history.d1.keep,
+    }
+}
 
 /// What an answer is compared with.
 #[derive(Clone, Copy)]
@@ -23,9 +33,15 @@ pub struct Books<'a> {
     pub symbols: &'a [String],
     /// When the answer was made.
     pub span: Span,
+    pub history: HistoryConfig,
 }
 
 impl Books<'_> {
+    /// How many slots of a stored interval are kept.
+    pub fn keep(&self, interval: &str) -> i64 {
+        kept(&self.history, interval)
+    }
+
     /// The market of that symbol.
     pub fn market(&self, symbol: &str) -> Result<usize, String> {
         let found = self.symbols.iter().position(|known| known == symbol);
@@ -36,26 +52,16 @@ impl Books<'_> {
     pub fn known(&self, market: usize) -> Tri {
         let sources = self.sources.iter();
         let tracks = sources.map(|source| source.tracks(market, self.span));
-        tracks.max_by_key(|tri| *tri as u8).unwrap_or(Tri::No)
+        tracks.max().unwrap_or(Tri::No)
     }
 
     /// Whether there is a quote of a market, of that source or of any.
     pub fn has_quote(&self, market: usize, source: Option<usize>) -> Tri {
-        let mut found = Tri::No;
-        for (at, ledger) in self.sources.iter().enumerate() {
-            if source.is_some_and(|source| source != at) {
-                continue;
-            }
-            let (seen, nothing) = ledger.quotes[market].seen(self.span);
-            let has = |state: &&(Window, Quoted)| state.1.figures.is_some();
-            if seen.iter().all(has) && !nothing {
-                return Tri::Yes;
-            }
-            if seen.iter().any(has) {
-                found = Tri::Maybe;
-            }
-        }
-        found
+        let sources = self.sources.iter().enumerate();
+        let asked = sources.filter(|(at, _)| source.is_none_or(|source| source == *at));
+        let has = |it: &Quoted| it.figures.is_some();
+        let found = asked.map(|(_, ledger)| ledger.quotes[market].held(self.span, has));
+        found.max().unwrap_or(Tri::No)
     }
 
     /// A quote, whole. `source`: the one that was asked for.

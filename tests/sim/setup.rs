@@ -1,7 +1,7 @@
 //! A world of a seed: what is configured, who comes when, and how the exchanges feel.
 
 use super::brain::Brain;
-use super::client::{Client, Ending, Nature, Reading};
+use super::client::{Client, Nature};
 use super::disk::{self, Disk};
 use super::exchange::Exchange;
 use super::grammar::{Grammar, Side};
@@ -422,14 +422,8 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         let nature = Nature {
             requests: 150,
             think: 2 * SECOND,
-            piece: usize::MAX,
-            side: *sides.last().expect("the side of charts"),
             loyal: Some(favourite),
-            reading: Reading::Fast,
-            ending: Ending::Close,
-            ahead: 1,
-            buffer: usize::MAX,
-            ..Nature::any(rng, sides)
+            ..Nature::plain(*sides.last().expect("the side of charts"))
         };
         if rng.chance(1, 2) {
             add_client(world, nature, rng.below(until / 4), rng);
@@ -438,17 +432,8 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
     // The feed is built in with the page.
     let libraries = if cfg!(feature = "page") { rng.below(4) } else { 0 };
     for _ in 0..libraries {
-        let nature = Nature {
-            requests: 40 + rng.below(60) as usize,
-            piece: usize::MAX,
-            pause: 1000,
-            side: sides[0],
-            reading: Reading::Fast,
-            ending: Ending::Close,
-            ahead: 1,
-            buffer: usize::MAX,
-            ..Nature::any(rng, sides)
-        };
+        let requests = 40 + rng.below(60) as usize;
+        let nature = Nature { requests, ..Nature::plain(sides[0]) };
         let at = add_client(world, nature, rng.below(until), rng);
         let adapter = Adapter::any(&world.grammar, rng);
         world.clients[at].adapter = Some(Box::new(adapter));

@@ -7,7 +7,7 @@
 //! none.
 
 use super::answers::Answer;
-use super::charts::{ChartAsk, ChartFields, ChartRow, Keep};
+use super::charts::{ChartAsk, ChartFields, ChartRow};
 use super::grammar::{Ask, Grammar, Kind};
 use super::ledger::Tri;
 use super::quotes::Books;
@@ -112,7 +112,7 @@ impl Page {
     }
 
     /// Judges an answer.
-    fn check(&self, json: &Json, books: &Books<'_>, keep: Keep<'_>) -> Result<(), String> {
+    fn check(&self, json: &Json, books: &Books<'_>) -> Result<(), String> {
         let ledger = &books.sources[self.source];
         let is_tracked = ledger.tracks(self.market, books.span);
         let found = self.read(json)?;
@@ -151,7 +151,7 @@ impl Page {
             Found::Bars(rows) => &rows[..],
             _ => &[],
         };
-        books.check_chart(&ask, rows, &fields, keep)?;
+        books.check_chart(&ask, rows, &fields)?;
         let begin = match &found {
             Found::Bars(rows) => rows.first().map(|row| row.0),
             // The next older one is there, or may be.
@@ -167,7 +167,7 @@ impl Page {
             _ => i64::MAX,
         };
         let ask = ChartAsk { to: ask.to.map(|to| to.min(end - 1)), ..ask };
-        books.check_all_shown(&ask, rows, begin, keep, NEWEST)?;
+        books.check_all_shown(&ask, rows, begin, NEWEST)?;
         match found {
             Found::NoData(Some(next)) if next >= self.to => {
                 Err(format!("the next older one is at {next}"))
@@ -196,13 +196,7 @@ impl UdfAsk {
     }
 
     /// Judges an answer.
-    pub fn check(
-        &self,
-        body: &[u8],
-        books: &Books<'_>,
-        keep: Keep<'_>,
-        unix_ms: i64,
-    ) -> Result<(), String> {
+    pub fn check(&self, body: &[u8], books: &Books<'_>, unix_ms: i64) -> Result<(), String> {
         let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
         if let UdfAsk::Time = self {
             let shown: i64 = text.parse().map_err(|_| text.to_string())?;
@@ -231,7 +225,7 @@ impl UdfAsk {
                 }
             }
             UdfAsk::Quotes(markets) => check_quotes(markets, &json, books),
-            UdfAsk::History(page) => page.check(&json, books, keep),
+            UdfAsk::History(page) => page.check(&json, books),
         }
     }
 }
@@ -252,7 +246,7 @@ fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
 
 fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String> {
     let needle = SEARCHES.iter().find(|it| it.0 == text).expect("one of these").1;
-    let finds = |symbol: &str| symbol.contains(needle) || symbol.replace('/', "").contains(needle);
+    let finds = |symbol: &str| super::lists::finds(symbol, needle);
     let mut shown = Vec::new();
     for item in json.items() {
         let market = books.market(item["symbol"].text().unwrap_or_default())?;
@@ -378,16 +372,7 @@ impl Adapter {
             }
         };
         let target = next.target(grammar);
-        Ok(Ask {
-            bytes: format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n").into_bytes(),
-            head_only: false,
-            last: false,
-            expects_continue: false,
-            conditional: false,
-            gzip: false,
-            kind: Kind::Udf(next),
-            target,
-        })
+        Ok(Ask::plain(target, Kind::Udf(next)))
     }
 
     fn go(&mut self, stage: Stage, ask: UdfAsk) -> UdfAsk {

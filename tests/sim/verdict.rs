@@ -1,27 +1,21 @@
 //! What is wrong with an answer, if anything.
 
 use super::answers::{Answer, Remembered};
-use super::charts::{ChartAsk, ChartFields, Keep, read_rows};
+use super::charts::{ChartAsk, ChartFields, read_rows};
 use super::grammar::{Ask, Kind};
-use super::ledger::{Ledger, Moment, Offsets, Span, Tri};
+use super::ledger::{Ledger, Moment, Tri};
 use super::lists::{List, Piece};
 use super::quotes::Books;
-use super::truth::Truth;
 use crate::support::Json;
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::Deref;
 
 /// What answers are compared with.
 pub struct Context<'a> {
-    pub sources: &'a [Ledger],
-    pub truths: &'a [&'a Truth],
-    pub offsets: &'a [Offsets],
-    pub symbols: &'a [String],
+    pub books: Books<'a>,
     pub now: Moment,
-    /// When the answer at hand was made.
-    pub span: Span,
-    pub keep: Keep<'a>,
     /// Connections of clients, this one included.
     pub open: usize,
     /// Whether the client came when there was no room, or too late.
@@ -42,15 +36,11 @@ pub struct Context<'a> {
     pub allowance: Option<&'a mut Allowance>,
 }
 
-impl<'a> Context<'a> {
-    pub fn books(&self) -> Books<'a> {
-        Books {
-            sources: self.sources,
-            truths: self.truths,
-            offsets: self.offsets,
-            symbols: self.symbols,
-            span: self.span,
-        }
+impl<'a> Deref for Context<'a> {
+    type Target = Books<'a>;
+
+    fn deref(&self) -> &Books<'a> {
+        &self.books
     }
 }
 
@@ -175,7 +165,7 @@ pub fn check(
         // The market that is asked for may not be known, which is no less wrong.
         let is_unknown = ask.target.contains("symbol=BTCUSDT&")
             && answer.status == 404
-            && context.books().known(0) != Tri::Yes;
+            && context.books.known(0) != Tri::Yes;
         if !statuses.contains(&answer.status) && !is_unknown {
             return Err(format!("one of {statuses:?} is right"));
         }
@@ -214,7 +204,7 @@ pub fn check(
         return Ok(());
     }
     if let Kind::Udf(udf) = &ask.kind {
-        return udf.check(body, &context.books(), context.keep, context.now.unix_ms);
+        return udf.check(body, &context.books, context.now.unix_ms);
     }
     if let Kind::Prometheus = ask.kind {
         return check_prometheus(body, context);
@@ -223,7 +213,7 @@ pub fn check(
     let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
     if let Kind::Piece(piece) = &ask.kind {
         let answer = Some(answer).filter(|it| it.status == 200);
-        return piece.check(answer, &json, &context.books());
+        return piece.check(answer, &json, &context.books);
     }
     check_data(&ask.kind, &json, context)
 }
@@ -246,8 +236,8 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
     // Each source has a history of its own.
     let source = answer.field("Chart-Source")?.unwrap_or_default();
     let key = (ask.target.clone(), source.to_string());
-    let settled = &mut context.told.settled;
     let now_ms = context.truths[0].world_ms(context.now.us);
+    let settled = &mut context.told.settled;
     // What has become too old is no longer known: without a beginning, fewer rows are asked for then.
     let is_rest = |before: &[u8]| {
         let is_open = matches!(&ask.kind, Kind::Chart(chart) if chart.from.is_none());
@@ -287,14 +277,14 @@ fn check_error(ask: &Ask, answer: &Answer) -> Result<(), String> {
 
 /// Whether there was a reason not to answer with data.
 fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<(), String> {
-    let books = context.books();
+    let books = context.books;
     let known = |market: usize| books.known(market);
     let lists = context.sources.iter().map(|l| l.has_list(context.span));
-    let listed = lists.max_by_key(|tri| *tri as u8).unwrap_or(Tri::No);
+    let listed = lists.max().unwrap_or(Tri::No);
     let there = |ledger: &&Ledger| ledger.is_there(context.span) != Tri::No;
     let polls = context.sources.iter().filter(there);
     let polls = polls.map(|l| l.has_polled(context.span));
-    let polled = polls.min_by_key(|tri| *tri as u8).unwrap_or(Tri::No);
+    let polled = polls.min().unwrap_or(Tri::No);
     if answer.status == 503 && ask.kind.is_long() && context.long_full {
         return Ok(());
     }
@@ -340,7 +330,7 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
             Some(source) => context.sources[source].has_list(context.span) != Tri::Yes,
             None => listed != Tri::Yes || context.sources.len() > 1,
         },
-        (Kind::Category { id, .. } | Kind::Piece(Piece { list: List::Category(id), .. }), 404) => {
+        (Kind::Piece(Piece { list: List::Category(id), .. }), 404) => {
             let of_quote = |symbol: &String| {
                 let quote = symbol.split('/').nth(1).unwrap_or_default();
                 quote.eq_ignore_ascii_case(id)
@@ -394,8 +384,8 @@ fn check_chart(
     context: &Context<'_>,
 ) -> Result<(), String> {
     let rows = read_rows(body, ask.text)?;
-    let books = context.books();
-    let verdict = books.check_chart(ask, &rows, fields, context.keep);
+    let books = context.books;
+    let verdict = books.check_chart(ask, &rows, fields);
     verdict.map_err(|why| {
         let ends = (rows.first().map(|row| row.0), rows.last().map(|row| row.0));
         format!("{why}; {} rows {ends:?}, {fields:?}, {ask:?}", rows.len())
@@ -403,31 +393,13 @@ fn check_chart(
 }
 
 fn check_data(kind: &Kind, json: &Json, context: &Context<'_>) -> Result<(), String> {
-    let books = context.books();
+    let books = context.books;
     match kind {
         Kind::Quote { market, source, text } => books.check_quote(json, *market, *source, *text),
         Kind::Quotes { markets, strangers, names, text } => {
             check_quotes(json, markets, (*strangers, *names), *text, &books)
         }
-        Kind::AllQuotes { text } => check_all_quotes(json, *text, &books),
         Kind::Categories => check_categories(json, &books),
-        Kind::Category { id, text } => {
-            let markets = json["markets"].items();
-            let count = &json["category"]["marketCount"];
-            if json["category"]["id"] != id.as_str() || *count != markets.len() as i64 {
-                return Err(format!("{} markets in {}", markets.len(), json["category"]));
-            }
-            (markets.iter()).try_for_each(|market| books.check_market(market, *text))
-        }
-        Kind::Ecosystem => {
-            for item in json.items() {
-                let market = books.market(item["symbol"].text().unwrap_or_default())?;
-                if books.known(market) == Tri::No || item["status"] != Json::Bool(true) {
-                    return Err(format!("{item} should not be here"));
-                }
-            }
-            Ok(())
-        }
         Kind::EcosystemOne { market } => {
             if json["symbol"] != context.symbols[*market].as_str() {
                 return Err(format!("another market: {}", json["symbol"]));
@@ -448,7 +420,7 @@ fn check_data(kind: &Kind, json: &Json, context: &Context<'_>) -> Result<(), Str
                 _ => Err(format!("the status is {word}")),
             }
         }
-        Kind::Several(several) => several.check(json, &books, context.keep),
+        Kind::Several(several) => several.check(json, &books),
         Kind::Chart(_)
         | Kind::Piece(_)
         | Kind::Udf(_)
@@ -488,24 +460,6 @@ fn check_quotes(
     }
 }
 
-fn check_all_quotes(json: &Json, text: bool, books: &Books<'_>) -> Result<(), String> {
-    let quotes = json["quotes"].items();
-    let mut seen = Vec::new();
-    for quote in quotes {
-        let symbol = quote["symbol"].text().unwrap_or_default();
-        let market = books.market(symbol)?;
-        books.check_quote(quote, market, None, text)?;
-        seen.push(market);
-    }
-    let missing = (0..books.symbols.len())
-        .find(|market| books.has_quote(*market, None) == Tri::Yes && !seen.contains(market));
-    match missing {
-        Some(market) => Err(format!("{} is missing", books.symbols[market])),
-        None if json["errors"].items().is_empty() => Ok(()),
-        None => Err(format!("errors: {}", json["errors"])),
-    }
-}
-
 fn check_categories(json: &Json, books: &Books<'_>) -> Result<(), String> {
     for category in json["categories"].items() {
         let id = category["id"].text().unwrap_or_default();
@@ -515,7 +469,7 @@ fn check_categories(json: &Json, books: &Books<'_>) -> Result<(), String> {
         };
         let markets: Vec<usize> = (0..books.symbols.len()).filter(of_quote).collect();
         let count = |least: Tri| {
-            let known = markets.iter().filter(|m| books.known(**m) as u8 >= least as u8);
+            let known = markets.iter().filter(|m| books.known(**m) >= least);
             known.count() as i64
         };
         let shown = category["marketCount"].integer().unwrap_or(-1);

@@ -22,8 +22,7 @@ use marketd::config::{Config, Limits};
 use marketd::core::{Core, LookUp, Resolved};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -73,9 +72,9 @@ pub struct World {
     pub upstream: VecDeque<Key>,
     /// Clients that have connected and were not accepted yet.
     pub backlog: VecDeque<usize>,
-    agenda: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    events: HashMap<usize, Event>,
-    scheduled: usize,
+    /// By time, and in the order of planning.
+    agenda: BTreeMap<(u64, u64), Event>,
+    scheduled: u64,
     pub clients: Vec<Client>,
     pub exchanges: Vec<Exchange>,
     pub ledgers: Vec<Ledger>,
@@ -133,8 +132,7 @@ impl World {
             hot: VecDeque::new(),
             upstream: VecDeque::new(),
             backlog: VecDeque::new(),
-            agenda: BinaryHeap::new(),
-            events: HashMap::new(),
+            agenda: BTreeMap::new(),
             scheduled: 0,
             clients: Vec::new(),
             exchanges: Vec::new(),
@@ -179,9 +177,7 @@ impl World {
     /// Plans an event, after so long.
     pub fn after(&mut self, wait: u64, event: Event) {
         self.scheduled += 1;
-        self.events.insert(self.scheduled, event);
-        let order = self.scheduled as u64;
-        self.agenda.push(Reverse((self.now + wait, order, self.scheduled)));
+        self.agenda.insert((self.now + wait, self.scheduled), event);
     }
 
     /// Ends the run: something is not as it should be.
@@ -208,7 +204,7 @@ impl World {
 
     /// Sleeps until something happens, and makes one turn.
     pub fn step(&mut self, until: u64) {
-        let planned = self.agenda.peek().map(|Reverse((at, _, _))| *at);
+        let planned = self.agenda.keys().next().map(|(at, _)| *at);
         let timeout = self.core.poll_timeout().map(|at| at.0);
         let busy = self.is_busy();
         let next = match busy {
@@ -227,13 +223,10 @@ impl World {
             self.now += self.rng.below(self.stall);
         }
         self.woken = false;
-        while let Some(Reverse((at, _, _))) = self.agenda.peek().copied()
-            && at <= self.now
+        while let Some(next) = self.agenda.first_entry()
+            && next.key().0 <= self.now
         {
-            let Some(Reverse((_, _, id))) = self.agenda.pop() else {
-                break;
-            };
-            let event = self.events.remove(&id).expect("each event comes once");
+            let event = next.remove();
             self.happen(event);
         }
         // Nothing wakes the daemon but its own deadline and what its sockets have to tell.
