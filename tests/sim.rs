@@ -62,10 +62,7 @@ fn run(theme: Theme, rng: &mut Rng) -> u64 {
     let until = setup::busy_time(theme, rng);
     let mut world = setup::world(theme, until, None, rng);
     world.run_until(until);
-    match rng.chance(1, 5) {
-        true => world.stop(rng, false),
-        false => world.recover_and_stop(rng),
-    }
+    world.end(1, 5, rng);
     world.happened
 }
 
@@ -84,10 +81,7 @@ fn lives(rng: &mut Rng) -> u64 {
         world = setup::next_life(world, theme, until, away, rng);
     }
     world.run_until(until);
-    match rng.chance(1, 3) {
-        true => world.stop(rng, false),
-        false => world.recover_and_stop(rng),
-    }
+    world.end(1, 3, rng);
     world.check_disk();
     world.check_all_on_disk();
     world.happened

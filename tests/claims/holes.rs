@@ -70,7 +70,7 @@ fn dropped_while_the_disk_is_full(rng: &mut Rng) {
     config.history.m1.backfill = BACKFILL;
     config.limits.candle_bytes = 256 * 1024;
     let mut world = begun(config, rng);
-    world.file.as_mut().expect("there is a file").is_full = true;
+    world.disk().is_full = true;
     // What memory lets go of before it is stored is fetched again.
     world.exchange.most_a_minute = usize::MAX;
     let began = world.time() / MINUTE * MINUTE;
@@ -94,11 +94,11 @@ fn dropped_while_the_disk_is_full(rng: &mut Rng) {
     }
     assert!(partial > BACKFILL / 2000, "{partial} charts are partial");
     world.exchange.last_page = u64::MAX;
-    world.file.as_mut().expect("there is a file").is_full = false;
+    world.disk().is_full = false;
     // Until what was asked in vain is asked once more.
     world.run(1800);
     // What memory holds and the disk did not take comes again after the next start; it is little.
-    let file = world.file.as_mut().expect("there is a file");
+    let file = world.disk();
     file.config.limits.candle_bytes = 32 << 20;
     world.restart(0);
     let fetched = world.exchange.sent_pages;

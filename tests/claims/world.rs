@@ -289,6 +289,11 @@ impl World {
         world
     }
 
+    /// Who works on the history file.
+    pub fn disk(&mut self) -> &mut File {
+        self.peers.file.as_mut().expect("there is a file")
+    }
+
     /// Is killed, and begins anew after so long.
     pub fn restart(&mut self, away_ms: i64) {
         self.disk_from = 0;
@@ -297,18 +302,18 @@ impl World {
 
     /// Is killed, and begins anew on a disk that answers nothing for so long, and then one job after another.
     pub fn restart_on_slow_disk(&mut self, slow_ms: u64) {
-        let file = self.file.as_mut().expect("there is a file");
+        let file = self.disk();
         file.job_us = (SLOW_JOB_US, SLOW_JOB_US);
         self.disk_from = self.us + (slow_ms * 1000).saturating_sub(SLOW_JOB_US);
         self.reopen(0);
-        self.file.as_mut().expect("there is a file").job_us = (0, 0);
+        self.disk().job_us = (0, 0);
     }
 
     fn reopen(&mut self, away_us: u64) {
-        let file = self.peers.file.as_mut().expect("there is a file");
+        let file = self.disk();
         let is_first_done = file.rng.chance(1, 2);
         self.kill(is_first_done);
-        let file = self.peers.file.as_mut().expect("there is a file");
+        let file = self.disk();
         file.lives += 1;
         let (config, lives) = (file.config.clone(), file.lives);
         if let Some(store) = file.store.take() {
@@ -324,21 +329,21 @@ impl World {
 
     /// From the next begin on, another source of the same exchange is before the one that the file knows.
     pub fn put_source_before(&mut self) {
-        let config = &mut self.file.as_mut().expect("there is a file").config;
+        let config = &mut self.disk().config;
         let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
         config.sources.insert(0, other);
     }
 
     /// From the next begin on, all markets in USDT are tracked, of which there are so many others.
     pub fn track_others(&mut self, count: usize) {
-        let config = &mut self.file.as_mut().expect("there is a file").config;
+        let config = &mut self.disk().config;
         config.sources[0].quote_assets = vec!["USDT".to_string()];
         self.exchange.others = (count, count);
     }
 
     /// Reads a configuration with another source behind the one that the file knows.
     pub fn add_source(&mut self) {
-        let mut config = self.file.as_ref().expect("there is a file").config.clone();
+        let mut config = self.disk().config.clone();
         let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
         config.sources.push(other);
         let now = self.now();

@@ -32,7 +32,7 @@ pub fn deep() -> Config {
 pub fn begun(config: Config, rng: &mut Rng) -> World {
     let mut world = World::over_file(config);
     world.exchange.is_prompt = true;
-    let file = world.file.as_mut().expect("there is a file");
+    let file = world.disk();
     (file.job_us, file.rng) = ((1000, SECOND_US), Rng::new(rng.next()));
     world
 }
@@ -127,7 +127,7 @@ fn over_a_year(rng: &mut Rng) {
         let until = BEGIN + quarter * 365 * DAY / 4;
         world.pass(until, rng);
         minutes += world.check("1m", from, until);
-        sizes.push(world.file.as_ref().expect("there is a file").bytes);
+        sizes.push(world.disk().bytes);
     }
     let end = BEGIN + 365 * DAY;
     let mut others = 0;
@@ -142,7 +142,7 @@ fn over_a_year(rng: &mut Rng) {
         };
         others += world.check(interval, from, to);
     }
-    let evicted = world.file.as_ref().expect("there is a file").evicted;
+    let evicted = world.disk().evicted;
     let pages = world.exchange.sent_pages;
     eprintln!(
         "{minutes} minutes and {others} other candles as the exchange has them, {pages} pages, \

@@ -4,12 +4,13 @@
 //! time has come, and says when it wants to act again.
 
 use super::answers::{Conversation, Pending};
-use super::grammar::{Grammar, Side};
+use super::grammar::Grammar;
 use super::listeners::Listener;
 use super::udf::Adapter;
 use super::weather::SECOND;
 use super::wire::Link;
 use crate::support::Rng;
+use marketd::core::Service;
 use std::net::IpAddr;
 
 /// How a client takes what is sent to it.
@@ -53,7 +54,7 @@ pub struct Nature {
     pub think: u64,
     pub reading: Reading,
     pub ending: Ending,
-    pub side: Side,
+    pub side: Service,
     /// The one of the favourites that it always asks for.
     pub loyal: Option<usize>,
     /// Bytes that its end of the connection takes before they are read.
@@ -62,7 +63,7 @@ pub struct Nature {
 
 impl Nature {
     /// One that sends and reads all at once, and closes when all is answered.
-    pub fn plain(side: Side) -> Nature {
+    pub fn plain(side: Service) -> Nature {
         Nature {
             requests: 0,
             ahead: 1,
@@ -78,7 +79,7 @@ impl Nature {
     }
 
     /// Some nature.
-    pub fn any(rng: &mut Rng, sides: &[Side]) -> Nature {
+    pub fn any(rng: &mut Rng, sides: &[Service]) -> Nature {
         let mut nature = Nature {
             requests: 1 + rng.below(8) as usize,
             think: *rng.pick(&[1000, 200_000, 4 * SECOND]),

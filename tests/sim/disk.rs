@@ -239,11 +239,10 @@ fn spans(slots: &BTreeSet<i64>) -> Vec<Range<i64>> {
 impl World {
     /// The daemon has something for the disk.
     pub fn store(&mut self, job: DiskJob) {
-        let now = self.now;
+        self.note(format!("disk < {}", brief(&job)));
         let Some(disk) = &mut self.disk else {
             self.fail("there is a job for a disk, and there is no disk");
         };
-        self.trace.note(now, format!("disk < {}", brief(&job)));
         disk.queue.push_back(job);
         if disk.queue.len() > QUEUE {
             self.fail("more jobs than the disk's queue takes");
@@ -267,7 +266,7 @@ impl World {
             self.after(wait, Event::Disk);
         }
         for answer in said {
-            self.trace.note(self.now, format!("disk > {}", word(&answer)));
+            self.note(format!("disk > {}", word(&answer)));
             self.core.stored(answer, now);
         }
         self.woken = true;

@@ -67,7 +67,7 @@ impl World {
                 return;
             };
             let open = self.clients_open();
-            let service = self.service_of(at);
+            let service = self.clients[at].nature.side;
             let now = self.clocks();
             let peer = self.clients[at].peer;
             let Some(key) = self.core.accept(Some(peer), service, now) else {
@@ -82,12 +82,14 @@ impl World {
             // Somebody may have made place: then it is served.
             client.refused =
                 open >= self.config.limits.max_connections || self.stopped_at.is_some();
+            if open >= self.config.limits.max_connections {
+                self.full_at = Some(self.now);
+            }
             client.link = Some(key);
             client.since = self.now;
             let link = Link::accepted(key, at, client.nature.buffer, self.now);
             self.links.insert(key, link);
-            self.trace
-                .note(self.now, format!("client {at} connects: {:?}", self.clients[at].nature));
+            self.note(format!("client {at} connects: {:?}", self.clients[at].nature));
             self.tap(key);
             self.pump(key, CLIENT_BYTES);
             self.carry_out();
@@ -105,12 +107,20 @@ impl World {
         }
     }
 
-    fn service_of(&self, client: usize) -> Service {
-        use super::grammar::Side;
-        match self.clients[client].nature.side {
-            Side::Api => Service::Api,
-            Side::Ecosystem => Service::Ecosystem,
-            Side::Both => Service::Both,
+    /// Who answers at this address.
+    pub fn service_at(&self, target: &str) -> Service {
+        match (&self.config.ecosystem_listen, target.starts_with("/api/ecosystem")) {
+            (None, _) => Service::Both,
+            (Some(_), true) => Service::Ecosystem,
+            (Some(_), false) => Service::Api,
+        }
+    }
+
+    /// All that clients may connect to.
+    pub fn services(&self) -> &'static [Service] {
+        match self.config.ecosystem_listen {
+            Some(_) => &[Service::Api, Service::Ecosystem],
+            None => &[Service::Both],
         }
     }
 
@@ -245,10 +255,7 @@ impl World {
                     self.after(wait, Event::Resolved(source));
                 }
                 Action::Finish(key) => {
-                    self.trace.note(
-                        self.now,
-                        format!("{:?} is finished", self.links.get(&key).map(|l| l.peer)),
-                    );
+                    self.note(format!("{:?} is finished", self.links.get(&key).map(|l| l.peer)));
                     self.part(key);
                     if let Some(link) = self.links.get_mut(&key) {
                         link.finished = true;
@@ -270,7 +277,7 @@ impl World {
             match self.links[&key].peer {
                 Peer::Client(at) => self.farewell(key, at),
                 Peer::Exchange(source, at) => {
-                    self.trace.note(self.now, format!("source {source}.{at} is closed"));
+                    self.note(format!("source {source}.{at} is closed"));
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
                     // What was on its way when a clock moved may have been said long ago.
@@ -304,7 +311,7 @@ impl World {
         if !self.reload.is_there[source] {
             self.fail(&format!("source {source}, which is not configured, {what}"));
         }
-        self.trace.note(self.now, format!("source {source} {what}"));
+        self.note(format!("source {source} {what}"));
         let verdict = self.schedules[source].attempt(self.now);
         self.check(verdict, &|| format!("source {source}"));
     }
@@ -336,7 +343,7 @@ impl World {
             Reached::Never => {}
             Reached::NoWay => {
                 // As the real driver does: the core hears of it at once, and there is no socket.
-                self.trace.note(self.now, format!("source {source}: no way to {address}"));
+                self.note(format!("source {source}: no way to {address}"));
                 self.schedules[source].connect_failed(self.now, self.now);
                 let now = self.clocks();
                 let kind = ErrorKind::NetworkUnreachable;
@@ -354,29 +361,26 @@ impl World {
             Peer::Client(at) => {
                 if let Told::Received(bytes) = event {
                     let text = || format!("client {at} > {}", excerpt(bytes));
-                    self.trace.note(self.now, text());
+                    self.note(text());
                     let total = self.links[&key].read;
                     self.clients[at].talk.arrived(total, self.now);
                 } else if !matches!(event, Told::Sent(_)) {
-                    self.trace.note(self.now, format!("client {at}: {event:?}"));
+                    self.note(format!("client {at}: {event:?}"));
                 }
                 if let Told::Sent(count) = event {
-                    self.trace.note(self.now, format!("client {at}: sent {count}"));
+                    self.note(format!("client {at}: sent {count}"));
                 }
                 self.core.handle(key, event, now);
                 self.tap(key);
                 self.note_partial(key, at);
             }
             Peer::Exchange(source, conn) => {
-                self.trace.note(
-                    self.now,
-                    match event {
-                        Told::Received(bytes) => {
-                            format!("source {source}.{conn} > {}", excerpt(bytes))
-                        }
-                        event => format!("source {source}.{conn}: {event:?}"),
-                    },
-                );
+                self.note(match event {
+                    Told::Received(bytes) => {
+                        format!("source {source}.{conn} > {}", excerpt(bytes))
+                    }
+                    event => format!("source {source}.{conn}: {event:?}"),
+                });
                 self.core.handle(key, event, now);
                 self.heard(key, (source, conn), event);
             }
@@ -438,13 +442,13 @@ impl World {
                 self.reload.is_soon |=
                     self.reload.is_restless && task == Task::Markets && self.rng.chance(1, 3);
                 let tickers = task.is_tickers();
-                self.trace.note(self.now, format!("source {source} has answered {task:?}"));
+                self.note(format!("source {source} has answered {task:?}"));
                 self.schedules[source].succeeded(tickers, self.now);
                 let truth = &self.exchanges[source].mouth.truth;
                 self.ledgers[source].learn(said, in_flight.sent, now, truth);
             }
             Meaning::Bad(failure) => {
-                self.trace.note(self.now, format!("source {source} fails {task:?}: {failure:?}"));
+                self.note(format!("source {source} fails {task:?}: {failure:?}"));
                 self.schedules[source].failed(failure, in_flight.sent.us, self.now);
             }
         }
@@ -478,7 +482,7 @@ impl World {
                     Ok(steps) => steps,
                     Err(why) => self.fail(&format!("source {source}: {why}")),
                 };
-                self.trace.note(self.now, format!("source {source}.{conn} < {}", excerpt(bytes)));
+                self.note(format!("source {source}.{conn} < {}", excerpt(bytes)));
                 let asked = self.exchanges[source].conns[conn].in_flight.as_ref();
                 if asked.is_some_and(|asked| asked.task.is_tickers()) {
                     let verdict = self.schedules[source].tickers(self.now);
@@ -569,7 +573,7 @@ impl World {
         client.since = self.now;
         if let Some(listener) = &mut client.listener {
             let verdict = listener.made(fresh, &context);
-            self.trace.note(self.now, format!("client {at} < {}", excerpt(fresh)));
+            self.note(format!("client {at} < {}", excerpt(fresh)));
             self.check(verdict, &|| format!("client {at}"));
             return self.check_listener(at, outgoing.len());
         }
@@ -578,7 +582,7 @@ impl World {
         let verdict = client.talk.made(fresh, started, &mut context);
         let made = client.talk.answers - answers;
         self.answers += made;
-        self.trace.note(self.now, format!("client {at} < {} ({made} answers)", excerpt(fresh)));
+        self.note(format!("client {at} < {} ({made} answers)", excerpt(fresh)));
         self.check(verdict, &|| format!("client {at}"));
         self.check_room(at, made, before, sent);
     }

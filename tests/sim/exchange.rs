@@ -333,70 +333,54 @@ impl Exchange {
         let date = UNIX_EPOCH + Duration::from_millis(self.date_ms.unsigned_abs());
         let date = httpdate::fmt_http_date(date);
         let mut fields = format!("Content-Type: application/json\r\nDate: {date}\r\n");
-        let mut meaning = match &speech.said {
-            Some(said) => Meaning::Good(said.clone()),
-            None => bad(vital),
-        };
         let mut framing = rng.below(10);
         let mut skew = 0i64;
         use Fault::*;
-        match fault {
-            None | Some(Missing | BadItems) => {}
-            Some(EmptyList) if matches!(speech.said, Some(Said::Candles(_))) => {}
-            Some(Stall | StallMid | Reset | ResetMid | Eof | EofMid) => {
-                meaning = bad(true);
-                framing = 0;
-            }
-            Some(ShortLength) => {
-                meaning = bad(vital);
-                framing = 0;
-                skew = -(1 + rng.below(body.len() as u64 - 1) as i64);
-            }
-            Some(LongLength) => {
-                meaning = bad(true);
-                framing = 0;
-                skew = 1 + rng.below(500) as i64;
-            }
-            Some(BrokenJson) => {
-                meaning = bad(vital);
+        match (fault, &speech.said) {
+            // Who is silent about candles is believed.
+            (Some(EmptyList), Some(Said::Candles(_))) => {}
+            (Some(EmptyList), Some(Said::Markets(_))) => body = "{\"symbols\":[]}".to_string(),
+            (Some(EmptyList), _) => body = "[]".to_string(),
+            (Some(ShortLength), _) => skew = -(1 + rng.below(body.len() as u64 - 1) as i64),
+            (Some(LongLength), _) => skew = 1 + rng.below(500) as i64,
+            (Some(BrokenJson), _) => {
                 body.truncate(1 + rng.below(body.len() as u64 - 1) as usize);
                 if rng.chance(1, 2) {
                     body.push_str("\"]]}");
                 }
             }
-            Some(Html) => {
-                meaning = bad(vital);
+            (Some(Html), _) => {
                 body = "<html><body>We will be back soon.</body></html>".to_string();
             }
-            Some(WrongTop) => {
-                meaning = bad(vital);
+            (Some(WrongTop), _) => {
                 body = rng.pick(&["{\"a\":[1,2]}", "\"ok\"", "null", "42"]).to_string();
             }
-            Some(EmptyBody) => {
-                meaning = bad(vital);
-                body.clear();
-            }
-            Some(EmptyList) => {
-                meaning = bad(vital);
-                body = match speech.said {
-                    Some(Said::Markets(_)) => "{\"symbols\":[]}".to_string(),
-                    _ => "[]".to_string(),
-                };
-            }
-            Some(Status(other)) => {
+            (Some(EmptyBody), _) => body.clear(),
+            (Some(Status(other)), _) => {
                 status = other;
-                let limited = matches!(other, 403 | 418);
-                meaning = bad(vital || limited || other >= 500 && !of_one_market);
                 body = "{\"code\":-1000,\"msg\":\"Trouble.\"}".to_string();
             }
-            Some(Limited(seconds)) => {
+            (Some(Limited(seconds)), _) => {
                 status = 429;
                 fields.push_str(&format!("Retry-After: {seconds}\r\n"));
-                meaning =
-                    Meaning::Bad(Failure { backs_off: true, retry_after: Some(seconds * SECOND) });
                 body = "{\"code\":-1003,\"msg\":\"Too many requests.\"}".to_string();
             }
+            _ => {}
         }
+        let is_cut = matches!(fault, Some(Stall | StallMid | Reset | ResetMid | Eof | EofMid));
+        if is_cut || skew != 0 {
+            framing = 0;
+        }
+        let meaning = match (fault, &speech.said) {
+            (None | Some(Missing | BadItems), Some(said)) => Meaning::Good(said.clone()),
+            (Some(EmptyList), Some(said @ Said::Candles(_))) => Meaning::Good(said.clone()),
+            (Some(Limited(seconds)), _) => {
+                Meaning::Bad(Failure { backs_off: true, retry_after: Some(seconds * SECOND) })
+            }
+            (Some(Status(403 | 418)), _) => bad(true),
+            (Some(Status(500..)), _) => bad(vital || !of_one_market),
+            _ => bad(vital || is_cut || fault == Some(LongLength)),
+        };
         let mut message = Message {
             bytes: Vec::new(),
             meaning,

@@ -4,11 +4,12 @@
 use super::answers::{Answer, Pending};
 use super::charts::ChartAsk;
 use super::client::{Ending, Nature, Stage};
-use super::grammar::{Ask, Kind, Side};
+use super::grammar::{Ask, Kind};
 use super::ledger::Words;
 use super::lists::List;
 use super::quotes::kept;
 use super::setup::add_client;
+use super::trace::us;
 use super::truth::REREAD;
 use super::udf::{Found, Page, UdfAsk};
 use super::weather::SECOND;
@@ -16,13 +17,17 @@ use super::wire::Peer;
 use super::world::World;
 use crate::support::{Json, Rng};
 
-fn us(span: std::time::Duration) -> u64 {
-    span.as_micros() as u64
-}
-
 impl World {
+    /// The end: in some of so many runs in the middle of it.
+    pub fn end(&mut self, some: u64, of: u64, rng: &mut Rng) {
+        match rng.chance(some, of) {
+            true => self.stop(rng, false),
+            false => self.recover_and_stop(rng),
+        }
+    }
+
     /// All is well again, for everybody; then the end, in order.
-    pub fn recover_and_stop(&mut self, rng: &mut Rng) {
+    fn recover_and_stop(&mut self, rng: &mut Rng) {
         if let Some(disk) = &mut self.disk {
             disk.calm = true;
         }
@@ -41,12 +46,7 @@ impl World {
 
     /// A client that asks for one thing, and its answer.
     fn ask(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> Answer {
-        let ecosystem = target.starts_with("/api/ecosystem");
-        let side = match (&self.config.ecosystem_listen, ecosystem) {
-            (None, _) => Side::Both,
-            (Some(_), true) => Side::Ecosystem,
-            (Some(_), false) => Side::Api,
-        };
+        let side = self.service_at(target);
         let nature = Nature { pause: 100, think: 100, ending: Ending::Stay, ..Nature::plain(side) };
         let at = add_client(self, nature, 0, rng);
         let ask = Ask::plain(target.to_string(), kind);
@@ -384,13 +384,10 @@ impl World {
     }
 
     /// The daemon is told to stop: it is over in time, and at once where nobody keeps it.
-    pub fn stop(&mut self, rng: &mut Rng, calm: bool) {
+    fn stop(&mut self, rng: &mut Rng, calm: bool) {
         let waits = !calm || rng.chance(1, 2);
         if waits && calm {
-            let sides = match self.config.ecosystem_listen {
-                Some(_) => &[Side::Api, Side::Ecosystem][..],
-                None => &[Side::Both][..],
-            };
+            let sides = self.services();
             for _ in 0..1 + rng.below(6) {
                 let nature = Nature::any(rng, sides);
                 add_client(self, nature, rng.below(SECOND), rng);
@@ -398,7 +395,7 @@ impl World {
             self.run_until(self.now + rng.below(2 * SECOND));
         }
         let now = self.clocks();
-        self.trace.note(self.now, "told to stop".to_string());
+        self.note("told to stop".to_string());
         self.stopped_at = Some(self.now);
         self.core.shut_down(now);
         self.reload(false);

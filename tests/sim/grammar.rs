@@ -6,6 +6,7 @@ use super::lists::{List, Piece, Several};
 use super::udf::UdfAsk;
 use crate::support::Rng;
 use crate::support::naive::INTERVALS;
+use marketd::core::Service;
 
 /// 2015-01-01, in seconds.
 const LONG_AGO_S: i64 = 1_420_070_400;
@@ -114,14 +115,6 @@ pub struct Grammar {
     pub favourites: Vec<(String, Kind)>,
 }
 
-/// Endpoints by service: with the ecosystem on an address of its own, this one does not know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Api,
-    Ecosystem,
-    Both,
-}
-
 impl Grammar {
     /// One request. `etag`: of an earlier answer, by its target.
     pub fn ask(
@@ -222,11 +215,11 @@ impl Grammar {
         rng.bytes(length.min(self.body_bytes + 100))
     }
 
-    fn target(&self, rng: &mut Rng, side: Side) -> (String, Kind) {
+    fn target(&self, rng: &mut Rng, side: Service) -> (String, Kind) {
         let api = match side {
-            Side::Api => true,
-            Side::Ecosystem => false,
-            Side::Both => rng.chance(1, 2),
+            Service::Api => true,
+            Service::Ecosystem => false,
+            _ => rng.chance(1, 2),
         };
         match (api, rng.below(22)) {
             (true, 20) => {

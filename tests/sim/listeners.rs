@@ -8,7 +8,6 @@
 
 use super::answers::{Answer, read_answer};
 use super::client::{Ending, Nature, Reading, Stage};
-use super::grammar::Side;
 use super::ledger::Tri;
 use super::setup::add_client;
 use super::trace::excerpt;
@@ -290,10 +289,7 @@ impl Listener {
 
 /// Adds some clients of the stream to a world, each with a few that come back for it.
 pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
-    let side = match world.config.ecosystem_listen {
-        Some(_) => Side::Api,
-        None => Side::Both,
-    };
+    let side = world.service_at("/api/v1/stream");
     for _ in 0..1 + rng.below(4) {
         let mut named: Vec<usize> = world.ledgers.iter().flat_map(|it| it.named()).collect();
         if named.is_empty() {
@@ -342,7 +338,7 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
     }
 }
 
-fn nature(side: Side, rng: &mut Rng) -> Nature {
+fn nature(side: Service, rng: &mut Rng) -> Nature {
     let reading = match rng.below(4) {
         0 => Reading::Slow(1 + rng.below(3000) as usize, *rng.pick(&[2000, 50_000, 400_000])),
         1 => Reading::Stops(rng.below(9000) as usize),
@@ -380,11 +376,7 @@ impl World {
                 text("source"),
                 if is_text { "&decimals=string" } else { "" },
             );
-            let service = match self.config.ecosystem_listen {
-                Some(_) => Service::Ecosystem,
-                None => Service::Both,
-            };
-            let Some(body) = self.ask_as_stranger(&target, service) else {
+            let Some(body) = self.ask_as_stranger(&target) else {
                 continue;
             };
             // A later candle may have been made in the same moment.
@@ -413,11 +405,7 @@ impl World {
         if listener.is_text {
             target += "decimals=string";
         }
-        let service = match self.config.ecosystem_listen {
-            Some(_) => Service::Api,
-            None => Service::Both,
-        };
-        let Some(answer) = self.answer_to(&target, service, 0) else {
+        let Some(answer) = self.answer_to(&target, 0) else {
             return;
         };
         let body = String::from_utf8_lossy(&answer.body).into_owned();
@@ -451,23 +439,23 @@ impl World {
     }
 
     /// The body of a 200 to somebody who comes for this alone.
-    fn ask_as_stranger(&mut self, target: &str, service: Service) -> Option<String> {
-        let answer = self.answer_to(target, service, 0).filter(|answer| answer.status == 200)?;
+    fn ask_as_stranger(&mut self, target: &str) -> Option<String> {
+        let answer = self.answer_to(target, 0).filter(|answer| answer.status == 200)?;
         Some(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
     /// The same, where the answer may take some turns. No time passes in them.
-    pub fn answer_to_stranger(&mut self, target: &str, service: Service) -> Option<Answer> {
-        self.answer_to(target, service, 400).filter(|answer| answer.status == 200)
+    pub fn answer_to_stranger(&mut self, target: &str) -> Option<Answer> {
+        self.answer_to(target, 400).filter(|answer| answer.status == 200)
     }
 
-    fn answer_to(&mut self, target: &str, service: Service, turns: usize) -> Option<Answer> {
+    fn answer_to(&mut self, target: &str, turns: usize) -> Option<Answer> {
         // Where there is no room, somebody else would have to make place.
         if self.clients_open() >= self.config.limits.max_connections {
             return None;
         }
         let stranger = Ipv4Addr::new(203, 0, 113, 2);
-        let now = self.clocks();
+        let (now, service) = (self.clocks(), self.service_at(target));
         let key = self.core.accept(Some(stranger.into()), service, now)?;
         let request = format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n");
         self.strangers.insert(key);

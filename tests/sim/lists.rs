@@ -13,7 +13,6 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::naive::fixed;
 use crate::support::{Json, Rng};
-use marketd::core::Service;
 use std::cmp::Ordering;
 
 /// Which list.
@@ -339,17 +338,12 @@ impl World {
             1 => List::Category("usdt".to_string()),
             _ => List::Ecosystem,
         };
-        let service = match (&self.config.ecosystem_listen, &list) {
-            (None, _) => Service::Both,
-            (Some(_), List::Ecosystem) => Service::Ecosystem,
-            (Some(_), _) => Service::Api,
-        };
         self.woken = true;
         let mut piece = Piece::any(list, &mut self.rng);
         (piece.limit, piece.offset) = (None, 0);
         piece.sort.get_or_insert("symbol");
         let whole = piece.target();
-        let Some(all) = self.rows_now(&piece, service) else {
+        let Some(all) = self.rows_now(&piece) else {
             return;
         };
         // In a dozen pieces at most, and often in pieces that do not fit.
@@ -357,7 +351,7 @@ impl World {
         piece.limit = Some(least + self.rng.below(6) as usize);
         let mut pieces = Vec::new();
         loop {
-            let Some((rows, next)) = self.rows_now(&piece, service) else {
+            let Some((rows, next)) = self.rows_now(&piece) else {
                 return;
             };
             pieces.extend(rows);
@@ -368,7 +362,7 @@ impl World {
         }
         // What was on its way may have changed something.
         (piece.limit, piece.offset) = (None, 0);
-        let is_still = self.rows_now(&piece, service).as_ref() == Some(&all);
+        let is_still = self.rows_now(&piece).as_ref() == Some(&all);
         if is_still && pieces != all.0 {
             let (pieces, all) = (pieces.join(","), all.0.join(","));
             self.fail(&format!("the pieces of {whole} are\n{pieces}\nnot\n{all}"));
@@ -376,12 +370,8 @@ impl World {
     }
 
     /// The rows of a piece at this moment, and the offset of the next one.
-    fn rows_now(
-        &mut self,
-        piece: &Piece,
-        service: Service,
-    ) -> Option<(Vec<String>, Option<usize>)> {
-        let answer = self.answer_to_stranger(&piece.target(), service)?;
+    fn rows_now(&mut self, piece: &Piece) -> Option<(Vec<String>, Option<usize>)> {
+        let answer = self.answer_to_stranger(&piece.target())?;
         let json = Json::parse(&String::from_utf8_lossy(&answer.body));
         let json = json.unwrap_or_else(|why| self.fail(&why));
         let rows = piece.rows(&json).iter().map(ToString::to_string).collect();

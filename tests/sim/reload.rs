@@ -8,12 +8,12 @@
 
 use super::brain::Brain;
 use super::ledger::Selection;
+use super::trace::{ms, us};
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::config::{Config, Depth, Poll, SourceConfig, Url};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 /// The network of the sources that come and go.
 const ADDED: &str = "10.77.0.";
@@ -135,10 +135,6 @@ pub fn plan(world: &mut World, until: u64, rng: &mut Rng) {
     world.after(until + SECOND / 10, Event::Reload(true));
 }
 
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
 impl World {
     /// The source at a place.
     pub fn source_at(&self, place: usize) -> usize {
@@ -167,8 +163,7 @@ impl World {
             false => self.changed(),
         };
         let (is_there, added) = (&next.is_there, next.added);
-        self.trace
-            .note(self.now, format!("a reload with sources {is_there:?} and added {added:?}"));
+        self.note(format!("a reload with sources {is_there:?} and added {added:?}"));
         let reloaded = self.core.reconfigure(next.file.clone(), Vec::new(), || (), now);
         self.check(reloaded, &|| "a reload".to_string());
         self.reload.next = Some(Box::new(next));
@@ -319,13 +314,12 @@ impl World {
 
     fn take_in(&mut self, next: Next) {
         let now = self.now;
-        self.trace.note(now, "the reload is taken in".to_string());
+        self.note("the reload is taken in".to_string());
         for source in &next.file.sources {
             if !self.reload.places.contains(&source.id) {
                 self.reload.places.push(source.id.clone());
             }
         }
-        let us = |span: Duration| span.as_micros() as u64;
         let limits = &next.config.limits;
         let series = 3 * self.symbols.len() * self.config.sources.len();
         for (at, new) in next.config.sources.iter().enumerate() {

@@ -4,13 +4,14 @@ use super::brain::Brain;
 use super::client::{Client, Nature};
 use super::disk::{self, Disk};
 use super::exchange::Exchange;
-use super::grammar::{Grammar, Side};
+use super::grammar::Grammar;
 use super::ledger::Ledger;
 use super::listeners::add_listeners;
 use super::places::Places;
 use super::reload::{self, Reload};
 use super::replies::Mouth;
 use super::schedule::Schedule;
+use super::trace::{ms, us};
 use super::truth::{Habits, ListChange, Truth};
 use super::udf::Adapter;
 use super::weather::{SECOND, Weather};
@@ -22,7 +23,6 @@ use marketd::time::{Mono, Now, UnixMs};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// When runs begin: shortly before something turns, by the exchange's clock.
 const BEGINS: [i64; 5] = [
@@ -193,10 +193,6 @@ fn core(config: &Config, with_file: bool, now: Now, rng: &mut Rng) -> Core {
     core
 }
 
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
 fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
     let sources = match theme {
         Theme::Reloads => 4,
@@ -314,7 +310,6 @@ fn add_source(
     rng: &mut Rng,
 ) {
     let config = world.config.sources[source].clone();
-    let us = |span: Duration| span.as_micros() as u64;
     let mut habits = Habits::any(rng, brain.markets.len());
     if rng.chance(1, 6) {
         let ago = *rng.pick(&[1_200_000, 20 * HOUR_MS, 24 * 12 * HOUR_MS]);
@@ -414,10 +409,7 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         Theme::Wide | Theme::WideAndLong => 8 + rng.below(12),
         Theme::Long => 20 + rng.below(60),
     };
-    let sides: &[Side] = match world.config.ecosystem_listen {
-        Some(_) => &[Side::Api, Side::Ecosystem],
-        None => &[Side::Both],
-    };
+    let sides = world.services();
     for favourite in 0..world.grammar.favourites.len() {
         let nature = Nature {
             requests: 150,

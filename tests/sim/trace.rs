@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// How many events are remembered.
 const REMEMBERED: usize = 60;
@@ -46,6 +47,16 @@ impl Drop for Trace {
 /// Microseconds, written in seconds.
 pub fn seconds(us: u64) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
+}
+
+/// A span in microseconds.
+pub fn us(span: Duration) -> u64 {
+    span.as_micros() as u64
+}
+
+/// So many milliseconds.
+pub fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
 }
 
 /// The begin of some bytes, on one line.

@@ -4,21 +4,17 @@
 use super::client::{Client, Stage};
 use super::exchange::Meaning;
 use super::listeners::Heard;
+use super::trace::us;
 use super::weather::SECOND;
 use super::wire::{JUST_NOW, Link, Peer};
 use super::world::World;
 use marketd::table::Key;
-use std::time::Duration;
 
 /// Deadlines of clients are looked at once a second.
 const SWEEP: u64 = SECOND + 300_000;
 
 /// After how long without trouble a list that lacks markets must have been read again.
 const REREAD: u64 = 70 * SECOND;
-
-fn us(span: Duration) -> u64 {
-    span.as_micros() as u64
-}
 
 impl World {
     /// Looks at everything.
@@ -183,7 +179,7 @@ impl World {
             Ok(reason) => *reason,
             Err(why) => why.as_str(),
         };
-        self.trace.note(self.now, format!("client {at} is closed: {what}"));
+        self.note(format!("client {at} is closed: {what}"));
         self.check(verdict.map(drop), &|| format!("client {at}"));
         let client = &mut self.clients[at];
         client.stage = Stage::Gone;
@@ -219,7 +215,7 @@ impl World {
         let streams =
             |it: &&Client| it.listener.as_ref().map(|it| it.heard()) == Some(Heard::Stream);
         let are_many = self.clients.iter().filter(streams).count() >= limits.streams;
-        let is_crowd = are_many || self.clients_open() > limits.max_connections;
+        let is_crowd = are_many || self.full_at == Some(self.now);
         if heard == Some(Heard::Stream) && is_crowd && self.holds_most(at) {
             return Ok("its stream makes place for that of another address");
         }
@@ -246,7 +242,8 @@ impl World {
                 false => Ok("it was told"),
             };
         }
-        let is_full = self.clients_open() > limits.max_connections;
+        // Others may have been let go since somebody came for whom there was no room.
+        let is_full = self.full_at == Some(self.now);
         if is_full && link.read == 0 && quiet + 1000 >= SECOND {
             return Ok("it has said nothing, and makes place");
         }
@@ -270,11 +267,6 @@ impl World {
         }
         if quiet + 1000 >= self.shortest(|it| it.idle_timeout) && client.partial_since.is_none() {
             return Ok("it was idle");
-        }
-        let is_client = |link: &&Link| matches!(link.peer, Peer::Client(_));
-        let is_full = self.links.values().filter(is_client).count() >= limits.max_connections;
-        if is_full && client.sent == 0 && quiet + 1000 >= SECOND {
-            return Ok("it never said anything, and another one needs its place");
         }
         Err(format!("closed for no reason, {} bytes unread", link.unread()))
     }

@@ -91,6 +91,8 @@ pub struct World {
     pub told: Told,
     /// When clients last left more than half of what they may unread.
     pub crowded_at: Option<u64>,
+    /// When a client last came though there was no room.
+    pub full_at: Option<u64>,
     /// Where requests are limited: what each address has left.
     pub allowances: HashMap<IpAddr, Allowance>,
     /// Longest that a turn of the driver may last.
@@ -145,6 +147,7 @@ impl World {
             strangers: HashSet::new(),
             told: Told::default(),
             crowded_at: None,
+            full_at: None,
             allowances: HashMap::new(),
             stall: 0,
             trace: Trace::new(),
@@ -178,6 +181,11 @@ impl World {
     pub fn after(&mut self, wait: u64, event: Event) {
         self.scheduled += 1;
         self.agenda.insert((self.now + wait, self.scheduled), event);
+    }
+
+    /// Takes note of what happens now.
+    pub fn note(&self, event: String) {
+        self.trace.note(self.now, event);
     }
 
     /// Ends the run: something is not as it should be.
@@ -314,7 +322,7 @@ impl World {
                 for ledger in &mut self.ledgers {
                     ledger.sets.push((self.now, ms));
                 }
-                self.trace.note(self.now, format!("the clock is set by {ms} ms"));
+                self.note(format!("the clock is set by {ms} ms"));
             }
             Event::Sleep(ms, survive) => self.sleep(ms, survive),
             Event::Jump(source, ms) if ms < 0 && !self.shows(source, ms) => {
@@ -329,7 +337,7 @@ impl World {
                     let id = &self.ledgers[source].id;
                     self.told.settled.retain(|(_, of), _| of != id);
                 }
-                self.trace.note(self.now, format!("source {source}'s clock jumps by {ms} ms"));
+                self.note(format!("source {source}'s clock jumps by {ms} ms"));
             }
         }
     }
@@ -355,7 +363,7 @@ impl World {
 
     /// This machine sleeps, and everybody else does not.
     fn sleep(&mut self, ms: i64, survive: bool) {
-        self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
+        self.note(format!("this machine sleeps for {ms} ms"));
         self.unix_ms += ms;
         self.clock_moved = true;
         self.grammar.now_ms += ms;
@@ -458,7 +466,7 @@ impl World {
         };
         let look_up = self.resolving[source].remove(0);
         self.woken = true;
-        self.trace.note(self.now, format!("source {source} resolves to {addresses:?}"));
+        self.note(format!("source {source} resolves to {addresses:?}"));
         self.schedules[source].resolved(addresses.is_err(), self.now);
         let now = self.clocks();
         self.core.resolved(Resolved { look_up, addresses }, now);
