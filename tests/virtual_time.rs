@@ -70,6 +70,14 @@ impl Response {
         let head = format!("HTTP/1.1 {status} .\r\n{fields}Content-Length: {length}\r\n\r\n");
         Response::Message { bytes: (head + body).into_bytes(), slow_us: 0 }
     }
+
+    /// The same, but so much later.
+    pub fn after(self, slow_us: u64) -> Response {
+        match self {
+            Response::Message { bytes, .. } => Response::Message { bytes, slow_us },
+            other => other,
+        }
+    }
 }
 
 /// What the exchanges do, and the disk. Times are those of the run.

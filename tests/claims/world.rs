@@ -437,13 +437,9 @@ impl Exchange {
             let date = UNIX_EPOCH + Duration::from_millis(shown.unsigned_abs());
             fields += &format!("Date: {}\r\n", httpdate::fmt_http_date(date));
         }
-        let mut response = Response::new(status, &fields, &body);
-        if let Response::Message { slow_us, .. } = &mut response
-            && request.target.ends_with("/time")
-        {
-            *slow_us = self.time_takes_ms.unsigned_abs() * 1000;
-        }
-        response
+        let is_time = request.target.ends_with("/time");
+        let slow_ms = if is_time { self.time_takes_ms } else { 0 };
+        Response::new(status, &fields, &body).after(slow_ms.unsigned_abs() * 1000)
     }
 
     /// What it says to that at this true time.

@@ -691,20 +691,10 @@ mod log_lines {
         LINES.with_borrow(|lines| lines.as_ref().map_or(0, Vec::len) as u64)
     }
 
-    /// The lines that came most often, by their begin.
-    pub fn last() -> Vec<(usize, String)> {
-        LINES.with_borrow(|lines| {
-            let mut counts = std::collections::BTreeMap::new();
-            for line in lines.iter().flatten() {
-                let begin: Vec<&str> = line.split(' ').take(7).collect();
-                *counts.entry(begin.join(" ")).or_insert(0) += 1;
-            }
-            let mut counts: Vec<(usize, String)> =
-                counts.into_iter().map(|(a, b)| (b, a)).collect();
-            counts.sort_by_key(|it| std::cmp::Reverse(it.0));
-            counts.truncate(8);
-            counts
-        })
+    /// The last lines.
+    pub fn last() -> Vec<String> {
+        let last = |lines: &Vec<String>| lines.iter().rev().take(8).cloned().collect();
+        LINES.with_borrow(|lines| lines.as_ref().map(last).unwrap_or_default())
     }
 }
 

@@ -14,7 +14,7 @@ use super::truth::{REREAD, Truth};
 use crate::support::naive::{base_of, candle_at, length_ms, roll_up};
 
 /// A request for a chart.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChartAsk {
     pub market: usize,
     pub interval: &'static str,
@@ -28,7 +28,7 @@ pub struct ChartAsk {
 }
 
 /// What the fields of a chart's answer say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChartFields {
     pub source: String,
     pub last_closed: Option<i64>,
@@ -37,6 +37,15 @@ pub struct ChartFields {
     pub next: Option<String>,
     /// Seconds for which caches may keep it.
     pub max_age: Option<u64>,
+}
+
+/// Whether a chart's coverage calls it complete.
+pub fn is_complete(coverage: Option<&str>) -> Result<bool, String> {
+    match coverage {
+        Some("complete") => Ok(true),
+        Some("partial") => Ok(false),
+        other => Err(format!("its coverage is {other:?}")),
+    }
 }
 
 /// A row: open time and open, high, low, close, volume.

@@ -5,6 +5,7 @@
 //! daemon dies may be there or not, and all that was is.
 
 use super::ledger::{Closed, Ledger};
+use super::trace::excerpt;
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::Rng;
@@ -239,7 +240,7 @@ fn spans(slots: &BTreeSet<i64>) -> Vec<Range<i64>> {
 impl World {
     /// The daemon has something for the disk.
     pub fn store(&mut self, job: DiskJob) {
-        self.note(format!("disk < {}", brief(&job)));
+        self.note(format!("disk < {}", excerpt(format!("{job:?}").as_bytes())));
         let Some(disk) = &mut self.disk else {
             self.fail("there is a job for a disk, and there is no disk");
         };
@@ -266,7 +267,7 @@ impl World {
             self.after(wait, Event::Disk);
         }
         for answer in said {
-            self.note(format!("disk > {}", word(&answer)));
+            self.note(format!("disk > {}", excerpt(format!("{answer:?}").as_bytes())));
             self.core.stored(answer, now);
         }
         self.woken = true;
@@ -383,23 +384,4 @@ pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Dis
 fn figures(candle: &Candle) -> [String; 5] {
     let Candle { open, high, low, close, volume, .. } = candle;
     [open, high, low, close, volume].map(ToString::to_string)
-}
-
-fn brief(job: &DiskJob) -> String {
-    match job {
-        DiskJob::Write { number, batch } => format!("write {number}: {}", batch.weight()),
-        other => format!("{other:?}"),
-    }
-}
-
-fn word(answer: &Reply) -> String {
-    match answer {
-        Reply::Written { number, result: Err(why) } => {
-            format!("{number} is not written: {:?}", why.error)
-        }
-        Reply::Rows { ticket, result: Ok(rows) } => {
-            format!("{ticket}: {} rows of {:?}", rows.candles.len(), rows.slots)
-        }
-        other => format!("{other:?}"),
-    }
 }

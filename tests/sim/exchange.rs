@@ -46,6 +46,12 @@ pub struct Failure {
 }
 
 impl InFlight {
+    /// One that nobody answers.
+    fn unanswered(task: Task, sent: Moment) -> InFlight {
+        let (end, head_end, begun) = (None, u64::MAX, false);
+        InFlight { task, sent, meaning: bad(true), end, head_end, begun }
+    }
+
     /// What it comes to when the daemon has read so many bytes and will read no more.
     pub fn cut(&self, read: u64) -> Failure {
         match self.meaning {
@@ -245,7 +251,7 @@ impl Exchange {
         }
         let place = self.places.at(self.conns[conn].place, now.us);
         if weather == Weather::Unreachable || place == Address::Silent {
-            self.put(conn, task, sent, bad(true), (None, u64::MAX));
+            self.conns[conn].in_flight = Some(InFlight::unanswered(task, sent));
             return Ok(Vec::new());
         }
         let fault = match place {
@@ -268,38 +274,25 @@ impl Exchange {
         // Who refuses does so plainly.
         let fault = fault.filter(|_| speech.status == 200);
         self.date_ms = self.mouth.truth.clock(now.us + wait);
-        let steps = self.answer(conn, task, sent, speech, fault, wait, has_list);
+        let request = InFlight::unanswered(task, sent);
+        let steps = self.answer(conn, request, (speech, fault), wait, has_list);
         if let Some((last, _)) = steps.last() {
             self.conns[conn].busy_until = now.us + last;
         }
         Ok(steps)
     }
 
-    fn put(
-        &mut self,
-        conn: usize,
-        task: Task,
-        sent: Moment,
-        meaning: Meaning,
-        (end, head_end): (Option<u64>, u64),
-    ) {
-        self.conns[conn].in_flight =
-            Some(InFlight { task, sent, meaning, end, head_end, begun: false });
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one answer has that many sides")]
     fn answer(
         &mut self,
         conn: usize,
-        task: Task,
-        sent: Moment,
-        speech: Speech,
-        fault: Option<Fault>,
+        request: InFlight,
+        (speech, fault): (Speech, Option<Fault>),
         wait: u64,
         has_list: bool,
     ) -> Vec<(u64, Step)> {
+        let task = &request.task;
         // Nothing is served without quotes, and no quotes without the list.
-        let vital = task.is_tickers() || task == Task::Markets && !has_list;
+        let vital = task.is_tickers() || *task == Task::Markets && !has_list;
         let of_one_market = matches!(task, Task::Candles { .. });
         let mut message = self.message(&speech, fault, vital, of_one_market);
         let written = self.conns[conn].written;
@@ -309,8 +302,8 @@ impl Exchange {
         }
         self.conns[conn].written += message.bytes.len() as u64;
         let end = message.ends.then_some(written + message.length.unwrap_or(whole));
-        let ends = (end, written + message.head);
-        self.put(conn, task, sent, message.meaning, ends);
+        let (meaning, head_end) = (message.meaning, written + message.head);
+        self.conns[conn].in_flight = Some(InFlight { meaning, end, head_end, ..request });
         let mut steps = self.pieces(message.bytes, wait, fault.is_some());
         let last = steps.last().map_or(wait, |(after, _)| *after);
         if let Some(after) = message.after {

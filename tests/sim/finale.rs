@@ -193,14 +193,12 @@ impl World {
                     continue;
                 }
                 let ask = ChartAsk {
-                    market: 0,
                     interval,
                     from: Some(from * length),
                     to: Some(to * length),
                     limit: 5000,
-                    fill: false,
-                    text: false,
                     source: Some(0),
+                    ..ChartAsk::default()
                 };
                 self.expect_truth(ask, rng);
             }

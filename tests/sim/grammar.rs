@@ -362,16 +362,8 @@ impl Grammar {
                 continue;
             }
             names.push(self.symbols[market].replace('/', "-"));
-            asks.push(ChartAsk {
-                market,
-                interval,
-                from: None,
-                to,
-                limit,
-                fill,
-                text,
-                source: None,
-            });
+            let chart = ChartAsk { market, interval, to, limit, ..ChartAsk::default() };
+            asks.push(ChartAsk { fill, text, ..chart });
         }
         let names = names.join(",");
         let mut target =

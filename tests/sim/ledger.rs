@@ -245,7 +245,7 @@ impl Selection {
 }
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ledger {
     pub id: String,
     /// Its place in the order of failover, once it has one.
@@ -293,27 +293,9 @@ impl Ledger {
         let mut ledger = Ledger {
             id: id.to_string(),
             place: usize::MAX,
-            selection: History::default(),
-            ages: History::default(),
-            grace_us: 0,
             quotes: (0..markets).map(|_| History::default()).collect(),
-            frozen: History::default(),
-            last_change: None,
-            polled: None,
-            listed: History::default(),
-            listed_at: HashMap::new(),
-            lately: HashMap::new(),
-            clock: None,
-            candles: HashMap::new(),
-            former: HashMap::new(),
             ticks: vec![Vec::new(); markets],
-            newest_ms: None,
-            shifted: None,
-            contradicted: None,
-            sleeps: Vec::new(),
-            sets: Vec::new(),
-            remembers: false,
-            has_left: false,
+            ..Ledger::default()
         };
         ledger.selection.push((0, 0), selection);
         ledger

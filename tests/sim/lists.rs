@@ -6,7 +6,7 @@
 //! the other by their links, are the list.
 
 use super::answers::Answer;
-use super::charts::{ChartAsk, ChartFields, read_rows};
+use super::charts::{ChartAsk, ChartFields, is_complete, read_rows};
 use super::ledger::Tri;
 use super::quotes::Books;
 use super::weather::SECOND;
@@ -296,13 +296,8 @@ impl Several {
                 source: chart["source"].text().unwrap_or_default().to_string(),
                 last_closed: chart["lastClosed"].integer(),
                 gaps: chart["gaps"].integer().ok_or("no gaps")?.unsigned_abs(),
-                complete: match chart["coverage"].text() {
-                    Some("complete") => true,
-                    Some("partial") => false,
-                    other => return Err(format!("coverage {other:?}")),
-                },
-                next: None,
-                max_age: None,
+                complete: is_complete(chart["coverage"].text())?,
+                ..ChartFields::default()
             };
             let rows = read_rows(chart["candles"].to_string().as_bytes(), ask.text)?;
             let verdict = books.check_chart(ask, &rows, &fields);

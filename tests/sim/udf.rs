@@ -135,18 +135,10 @@ impl Page {
             from: self.from.filter(|_| self.countback.is_none()).map(|it| it * 1000),
             to: Some(self.to * 1000 - 1),
             limit: self.countback.unwrap_or(5000).min(5000),
-            fill: false,
-            text: false,
             source: Some(self.source),
+            ..ChartAsk::default()
         };
-        let fields = ChartFields {
-            source: ledger.id.clone(),
-            last_closed: None,
-            gaps: 0,
-            complete: false,
-            next: None,
-            max_age: None,
-        };
+        let fields = ChartFields { source: ledger.id.clone(), ..ChartFields::default() };
         let rows = match &found {
             Found::Bars(rows) => &rows[..],
             _ => &[],

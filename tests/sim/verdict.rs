@@ -1,7 +1,7 @@
 //! What is wrong with an answer, if anything.
 
 use super::answers::{Answer, Remembered};
-use super::charts::{ChartAsk, ChartFields, read_rows};
+use super::charts::{ChartAsk, ChartFields, is_complete, read_rows};
 use super::grammar::{Ask, Kind};
 use super::ledger::{Ledger, Moment, Tri};
 use super::lists::{List, Piece};
@@ -354,11 +354,7 @@ fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
         source: need("Chart-Source")?.to_string(),
         last_closed: field("Chart-Last-Closed")?.map(number).transpose()?,
         gaps: number(need("Chart-Gaps")?)?.unsigned_abs(),
-        complete: match need("Chart-Coverage")? {
-            "complete" => true,
-            "partial" => false,
-            other => return Err(format!("Chart-Coverage: {other}")),
-        },
+        complete: is_complete(field("Chart-Coverage")?)?,
         next: field("Link")?.map(str::to_string),
         max_age: max_age(answer)?,
     })

@@ -239,11 +239,7 @@ impl Host {
             let date = UNIX_EPOCH + Duration::from_millis(date.unsigned_abs());
             fields.push_str(&format!("Date: {}\r\n", httpdate::fmt_http_date(date)));
         }
-        let mut response = Response::new(status, &fields, &body);
-        if let Response::Message { slow_us, .. } = &mut response {
-            *slow_us = slow;
-        }
-        response
+        Response::new(status, &fields, &body).after(slow)
     }
 
     /// How a request of this kind is refused, if it is.
