@@ -32,16 +32,16 @@
 //!
 //! # Three walks
 //!
-//! *A quote.* [`net`] reads at most 16 KiB from an exchange and tells the core
+//! *A quote.* `Driver::pump` of [`net`] reads at most 16 KiB from an exchange and tells the core
 //! ([`core::Core::handle`]). The upstream connection removes head and framing ([`http`]),
 //! [`exchange::Reading`] finds one ticker after another, and those of tracked markets are staged. When the
-//! body has parsed to its end, [`core::Core::work`] puts them into [`market::Quotes`], some hundred a
-//! turn.
+//! body has parsed to its end, [`core::Core::work`] puts them into [`market::Quotes`], some hundred a turn.
 //!
-//! *A request.* [`net`] reads into its one buffer, and hands the bytes to the core. There, `core::clients`
-//! does nearly all of the work: it parses the request in place ([`http::parse`]), finds the endpoint of its
-//! path ([`core::api`]), admits the request, and has the endpoint write the response to the connection's
-//! output ([`http::Output`]). The response is a head, and a body that was rendered once and is shared by all
+//! *A request.* `Driver::pump` of [`net`] reads into the driver's one buffer, and hands the bytes to the
+//! core. There, `core::clients` does nearly all of the work ([`docs::architecture`] lists the types that a
+//! request passes): it parses the request in place ([`http::parse`]), finds the endpoint of its path
+//! ([`core::api`]), admits the request, and has the endpoint write the response to the connection's output
+//! ([`http::Output`]). The response is a head, and a body that was rendered once and is shared by all
 //! clients. Mostly one write sends it. A response that needs candles which are not in memory, or many of
 //! them, is deferred: only that client waits.
 //!
@@ -55,9 +55,10 @@
 //!
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then [`core`],
 //! whose page tells what the core is told and asked, with its part `core::clients`, where requests are
-//! served; then [`net`], which does what the core says. To add an endpoint: [`core::api`]. To add a metric:
-//! `core::api::metrics::table`. To add an exchange: [`exchange`]. To add a limit: [`config`]. To add an event
-//! of the stream: `core::api::stream`. The manual is in [`docs`].
+//! served; then [`net`], which does what the core says. The manual is in [`docs`]. How to add something is
+//! said on the pages of [`core::api`] (an endpoint), [`core::api::stream`] (an event of the stream) and
+//! [`exchange`] (an exchange). It is said at the top of the source of `core/api/metrics/table.rs` (a metric),
+//! `config/limits.rs` (a limit) and `config/schema.rs` (a key of the file).
 
 pub mod commands;
 pub mod config;

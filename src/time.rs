@@ -31,10 +31,11 @@ pub struct Now {
     pub unix: UnixMs,
 }
 
-/// A difference between the clocks of an exchange and of this machine that is told.
+/// From this difference on, the log and the probe say that the clocks of an exchange and of this machine
+/// differ.
 pub const TOLD_DIFFERENCE_MS: i64 = 2000;
 
-/// Whose clock is ahead, if this machine's is by so much.
+/// Whose clock is ahead. `ms`: how far this machine's clock is ahead; negative if it is behind.
 pub fn who_is_ahead(ms: i64) -> &'static str {
     if ms < 0 { "exchange" } else { "machine" }
 }
@@ -107,8 +108,8 @@ impl CachedClock {
 }
 
 /// A clock of the system in microseconds. The monotonic one counts from an arbitrary start. The standard
-/// library's `Instant` reads the same clock, but takes three times the instructions to compute how
-/// much time has passed; every turn of the loop does so twice.
+/// library's `Instant` reads the same clock, but takes three times the instructions to compute how much time
+/// has passed; every turn of the loop computes that twice.
 #[inline]
 fn clock_us(clock: ClockId) -> u64 {
     let read = clock_gettime(clock);

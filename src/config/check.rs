@@ -144,8 +144,9 @@ fn check_listeners(config: &Config, report: &mut Report) {
     // Port 0 picks another port each time.
     let is_free = matches!(listen, ListenAddress::Tcp(address) if address.port() == 0);
     if config.ecosystem_listen.as_ref() == Some(listen) && !is_free {
-        let message =
-            format!("{listen} is the address of listen already; leave it out to serve both there");
+        let message = format!(
+            "{listen} is the address of listen already; leave this out to serve everything there"
+        );
         report.fault("ecosystemListen", message);
     }
 }

@@ -22,7 +22,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The JSON Schema of the file, made from its keys, in gzip. What depends on several keys, `--check` finds.
+/// The JSON Schema of the file, made from its keys, in gzip. It does not express faults that depend on
+/// several keys; `--check` finds those.
 pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schema.json.gz"));
 
 /// What the command line asks for.
@@ -42,13 +43,13 @@ pub enum Command {
     Schema(SchemaOf),
     /// Ask the exchanges of all sources once for everything.
     Probe(LoadedConfig, ProbeOptions),
-    /// Ask whether a marketd is ready, again until it is or this time has passed.
+    /// Ask whether a marketd is ready. Ask again until it is, or until this time has passed.
     Healthcheck(HttpPlace, Duration),
     /// Have a marketd read its configuration again, and wait.
     Reload {
         /// Its process.
         pid: u32,
-        /// Its metrics, or the faults of the file that says where they are.
+        /// Where its metrics are, or the faults of the file that says so.
         metrics: Result<HttpPlace, Vec<ConfigFault>>,
     },
     /// Print stored candles.
@@ -75,7 +76,7 @@ pub enum Command {
         old: String,
         /// The id that it gets.
         new: String,
-        /// True to list what would get it.
+        /// True to list what would be renamed, and change nothing.
         dry_run: bool,
     },
 }
@@ -93,7 +94,7 @@ names! {
 /// How exchanges are asked once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeOptions {
-    /// True if what looks wrong counts as what cannot be read.
+    /// True if the probe also fails for what only looks wrong.
     pub is_strict: bool,
     /// Recorded bodies, each with the name of its call: `time`, `markets`, `tickers`, `ticker`, `stats`, or
     /// an interval of candles. If there are any, nothing is sent.
@@ -103,7 +104,7 @@ pub struct ProbeOptions {
 /// The names of the calls whose bodies may be recorded.
 const PROBE_CALLS: [&str; 8] = ["time", "markets", "tickers", "ticker", "stats", "1m", "1h", "1d"];
 
-/// What is asked of a running marketd.
+/// Where a running marketd is asked, and for which path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpPlace {
     /// Its address, and the path that is asked for.
@@ -132,7 +133,7 @@ pub struct Export {
     pub interval: Stored,
     /// Of the first of these sources that has candles.
     pub sources: Vec<String>,
-    /// True if other sources follow those.
+    /// True if any other source in the file may stand in for those, after them.
     pub any_source: bool,
     /// Those that begin at or after the first of these times, and before the second.
     pub times: Range<UnixMs>,
@@ -203,7 +204,7 @@ pub fn command(
             Ok(Command::Backup { data: loader.load()?.config.data, copy })
         }
         Some(CliTask::Prune) => {
-            // The demo exchange, which runs for want of another, is not what anybody tracks.
+            // Without sources the demo exchange would run, and all that is stored would count as not tracked.
             loader.needs_sources = true;
             let yes = loader.flags.has("--yes") && !loader.flags.has("--dry-run");
             Ok(Command::Prune { config: Box::new(loader.load()?.config), yes })

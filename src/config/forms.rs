@@ -289,7 +289,7 @@ fn address(text: &str) -> Normal<ListenAddress> {
         "" => Ok((Ipv4Addr::UNSPECIFIED, port).into()),
         name if name.eq_ignore_ascii_case("localhost") => Ok((Ipv4Addr::LOCALHOST, port).into()),
         name if name.contains(':') => refused(" (an IPv6 address stands in [])"),
-        _ => refused(" (no name but localhost is looked up)"),
+        _ => refused(" (of names, only localhost is accepted)"),
     }
 }
 
@@ -393,7 +393,7 @@ mod tests {
         check(
             "example.com:80",
             Err(
-                "expected ADDR:PORT or unix:PATH, found \"example.com:80\" (no name but localhost is looked up)",
+                "expected ADDR:PORT or unix:PATH, found \"example.com:80\" (of names, only localhost is accepted)",
             ),
         );
     }

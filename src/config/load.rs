@@ -68,9 +68,9 @@ pub(super) struct Loader<'a> {
     pub(super) files: Files,
     /// True if a configuration without sources is a fault: else the demo exchange runs.
     pub(super) needs_sources: bool,
-    /// True if exchanges are asked: the keys for them are read.
+    /// True if the task sends requests to exchanges. Then the keys for the exchanges are read.
     pub(super) asks: bool,
-    /// Looks at the files that a sound configuration names.
+    /// Looks at the files that the configuration names, for `--check`.
     pub(super) look: Option<LookAtFiles>,
     pub(super) report: Report,
 }
@@ -79,7 +79,8 @@ pub(super) struct Loader<'a> {
 pub type LookAtFiles = fn(&Config) -> Vec<(&'static str, String)>;
 
 impl<'a> Loader<'a> {
-    /// Of any files, for any task.
+    /// A loader that reads files of any kind. The caller sets what its task needs besides: `files`,
+    /// `needs_sources`, `asks` and `look`.
     pub(super) fn new(
         flags: Flags,
         variable: &'a dyn Fn(&str) -> Option<OsString>,

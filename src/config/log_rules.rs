@@ -1,7 +1,7 @@
 //! The rules of the log: translates `--log` and `RUST_LOG` for the logger.
 //!
-//! A rule names a target as the log prints it ([`crate::log_targets`]). A rule for one target never
-//! changes what the others log: without a level for all of them, that stays `info`.
+//! A rule names a target as the log prints it ([`crate::log_targets`]). A rule for one target never changes
+//! what the others log. Their level is that of the rule without a target, or `info`.
 
 use super::fault::{Report, quoted, suggestion, wrong};
 use crate::log_targets;
@@ -24,15 +24,15 @@ pub(super) fn read(text: &str, report: &mut Report) -> String {
     })
 }
 
-/// Reads the rules of `RUST_LOG`, which may be meant for other programs: then it is as if it were not set.
-/// It is never a fault.
+/// Reads the rules of `RUST_LOG`, which may be meant for other programs. Returns `None`, as if the variable
+/// were not set, if it is malformed or has no rule for marketd. Both are warnings, never faults.
 pub(super) fn read_variable(text: &str, report: &mut Report) -> Option<String> {
     let (rules, warnings) = of_variable(text);
     for warning in warnings {
         report.warn("log", format!("{warning}: this rule is ignored"));
     }
     if rules.is_none() {
-        report.warn("log", "it has no sound rule for marketd, and is ignored");
+        report.warn("log", "it is malformed or has no rule for marketd, and is ignored");
     }
     rules
 }
@@ -50,8 +50,9 @@ pub(super) fn of_flag(text: &str) -> Result<String, String> {
     Ok(rules.text(""))
 }
 
-/// The rules of `RUST_LOG` if it is sound and one is for this program, and warnings. Rules for the targets
-/// of other programs are skipped, but a target that looks misspelt is a warning.
+/// The rules of `RUST_LOG`, if all of it is well-formed and at least one rule is for this program; and
+/// warnings. Rules for the targets of other programs are skipped, but a target that looks misspelt is a
+/// warning.
 fn of_variable(text: &str) -> (Option<String>, Vec<String>) {
     let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
     let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));

@@ -1,6 +1,6 @@
-//! Proxies: the HTTP proxy of each source, from the variables that most programs read; and networks, of the
-//! proxies in front and of addresses that are reached directly: addresses that begin with the same bits, in
-//! CIDR notation (RFC 4632, 3.1).
+//! Proxies and networks. The HTTP proxy of each source comes from the variables that most programs read. A
+//! network is all addresses that begin with the same bits, in CIDR notation (RFC 4632, 3.1). Networks say
+//! which proxies in front are trusted, and which addresses are reached without a proxy.
 //!
 //! Reads the address of a proxy and the exceptions in `NO_PROXY`. The caller passes in a way to look
 //! up a variable.
@@ -60,8 +60,8 @@ impl Proxy {
 
 /// The proxies that the environment names.
 pub(super) struct Proxies {
-    /// A variable and its value, which is parsed only when a source needs it: it may be of a sort that
-    /// only other programs know.
+    /// The variable that counts for https addresses, and its value. The value is parsed only when a source
+    /// needs the proxy, since it may be of a kind that only other programs know.
     https: Option<(&'static str, String)>,
     /// The same for http addresses.
     http: Option<(&'static str, String)>,
@@ -114,7 +114,8 @@ impl Exception {
     /// without a port. Any other entry is ignored, as by every other program.
     fn parse(text: &str) -> Option<Exception> {
         let text = text.to_ascii_lowercase();
-        // First, since no colon of an IPv6 address without brackets begins a port.
+        // Networks come first: `split_port` would take a colon of an IPv6 address without brackets for the
+        // start of a port.
         if let Some(network) = Network::parse(&text) {
             return Some(Exception(Place::Network(network), None));
         }
@@ -145,7 +146,7 @@ impl Exception {
     }
 }
 
-/// True for this machine itself, which no proxy can reach.
+/// True for this machine itself. For a proxy elsewhere, the same names mean the proxy's own machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     let name = host.trim_end_matches('.');
     match host.parse::<IpAddr>() {

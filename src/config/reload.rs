@@ -6,13 +6,13 @@ use super::schema::{Config, SourceConfig};
 macro_rules! fixed {
     ($($key:literal $first:ident $(. $rest:ident)?;)+) => {
         impl Config {
-            /// The keys that hold until the end and have another value in `new`.
+            /// The keys that need a restart and have another value in `new`.
             pub fn fixed_changes(&self, new: &Config) -> Vec<&'static str> {
                 let all = [$((self.$first $(.$rest)? != new.$first $(.$rest)?).then_some($key)),+];
                 all.into_iter().flatten().collect()
             }
 
-            /// Keeps of those what `running` has.
+            /// Gives the keys that need a restart the values that they have in `running`.
             pub fn keep_fixed(&mut self, running: &Config) {
                 $(self.$first $(.$rest)?.clone_from(&running.$first $(.$rest)?);)+
             }
@@ -47,14 +47,14 @@ pub enum SourceChange {
         /// True if its exchange is reached elsewhere.
         route: bool,
     },
-    /// It begins, in place of another exchange if there was one under its id.
+    /// It begins: its id is new, was removed before, or now names another exchange.
     Begins,
     /// It is configured no longer.
     Ends,
 }
 
-/// The sources after a reload. Each keeps its place, also one that has ended, so that its number means
-/// nothing else while the process lives; new ones come behind.
+/// The sources after a reload. Each keeps its place, also one that has ended: the number of a source never
+/// passes to another source. New sources get places at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourcePlaces {
     /// By place.

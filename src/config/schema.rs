@@ -77,7 +77,7 @@ object! {
         tls: Tls, "tls";
         /// The Redis or Valkey that several nodes share, so that one of them polls; null: none.
         cluster: Option<ClusterConfig>, "cluster";
-        /// Every cap and deadline, by name.
+        /// Every cap and deadline that can be configured, by name.
         limits: Limits, "limits";
     }
 }

@@ -260,7 +260,7 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
         &["--listen", ":1", "--ecosystem-listen", ":1"],
         &[],
         &[
-            "--ecosystem-listen: 0.0.0.0:1 is the address of listen already; leave it out to serve both there",
+            "--ecosystem-listen: 0.0.0.0:1 is the address of listen already; leave this out to serve everything there",
         ],
     );
 }

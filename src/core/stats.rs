@@ -138,7 +138,7 @@ pub struct HistoryStatus {
 /// Clients and their requests.
 #[derive(Clone, Debug, Default)]
 pub struct HttpStatus {
-    /// Requests that got a response, also those whose response is an error.
+    /// Requests that got a response, also those that could not be read.
     pub requests: u64,
     /// Responses by the first digit of their status, 2 to 5.
     pub classes: [u64; 4],
@@ -148,7 +148,7 @@ pub struct HttpStatus {
     pub bad_requests: u64,
     /// Connections closed by a deadline while they were in use.
     pub timeouts: u64,
-    /// Connections refused at the cap.
+    /// Requests of refused connections that got a 503, and connections dropped at once.
     pub rejected: u64,
     /// Requests refused by the rate limit.
     pub rate_limited: u64,

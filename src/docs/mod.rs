@@ -4,7 +4,8 @@
 //! The README is the way in; [`crate`] lists the modules.
 
 /// Includes pages. Each begins with the targets that its links have here: of two definitions of a link, the
-/// first one counts, and the file's own, further down, count in the repository.
+/// first one counts, and the file's own, further down, count in the repository. A private module has no page
+/// here, so a link to it leads to its source.
 macro_rules! pages {
     ($($name:ident $file:literal)+) => {
         $(
@@ -15,10 +16,12 @@ macro_rules! pages {
             #[doc = "[Testing your program]: crate::docs::testing_your_program"]
             #[doc = "[Your data]: crate::docs::data"]
             #[doc = "[crate's page]: crate"]
-            #[doc = "[`core/api`]: crate::core"]
-            #[doc = "[`core/api/stream.rs`]: crate::core"]
-            #[doc = "[`core/api/metrics/table.rs`]: crate::core"]
-            #[doc = "[`config/limits.rs`]: crate::config"]
+            #[doc = "[`core/api`]: crate::core::api"]
+            #[doc = "[`core/api/stream.rs`]: crate::core::api::stream"]
+            #[doc = "[`core/api/metrics/table.rs`]: ../../../src/marketd/core/api/metrics/table.rs.html"]
+            #[doc = "[`config/limits.rs`]: ../../../src/marketd/config/limits.rs.html"]
+            #[doc = "[`config/schema.rs`]: ../../../src/marketd/config/schema.rs.html"]
+            #[doc = "[`config/flags.rs`]: ../../../src/marketd/config/flags.rs.html"]
             #[doc = "[`exchange`]: crate::exchange"]
             #[doc = ""]
             #[doc = include_str!($file)]

@@ -1,14 +1,14 @@
 //! The content codings and media types that a client accepts (RFC 9110, 12.5.1 and 12.5.3).
 //!
-//! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and
-//! between HTML and JSON. A malformed field means no coding, which every client understands.
+//! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and between
+//! HTML and JSON. A malformed `Accept-Encoding` means no coding, which every client understands.
 
 use super::head::{Fields, is_token, members};
 
 /// A quality value, in thousandths.
 type Quality = u16;
 
-/// True if `Accept-Encoding` accepts gzip, and does not prefer no coding to it.
+/// True if `Accept-Encoding` accepts gzip, with at least the quality of no coding.
 pub fn accepts_gzip(list: &[u8]) -> bool {
     let (mut gzip, mut identity, mut others) = (None, None, None);
     for member in members(list) {
@@ -26,7 +26,7 @@ pub fn accepts_gzip(list: &[u8]) -> bool {
         // If a coding is listed twice, the lower quality counts.
         *place = Some(place.map_or(quality, |before: Quality| before.min(quality)));
     }
-    // Without a quality for identity, both are equally good, and gzip is shorter.
+    // If neither identity nor `*` has a quality, every quality of gzip is enough: gzip is shorter.
     let gzip = gzip.or(others).unwrap_or(0);
     gzip > 0 && gzip >= identity.or(others).unwrap_or(0)
 }
@@ -40,15 +40,15 @@ fn read_coding(member: &[u8]) -> Option<(&[u8], Quality)> {
     (is_name && parts.next().is_none()).then_some((coding, quality))
 }
 
-/// True if the client names `text/html`, and does not prefer JSON to it. Programs that accept anything do not
-/// name it.
+/// True if the client names `text/html`, with at least the quality of JSON. Programs that accept anything do
+/// not name it.
 pub fn prefers_html(fields: Fields<'_>) -> bool {
     let (mut html, mut json, mut application, mut anything) = (None, None, None, None);
     let accept = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept"));
     for member in accept.flat_map(|(_, value)| members(value)) {
         let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-        // A weight that is none counts as none given.
+        // A malformed weight is passed over, as if it were not there.
         let quality = parts.find_map(weight).unwrap_or(1000);
         match &*media {
             b"text/html" => html = html.max(Some(quality)),

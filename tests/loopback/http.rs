@@ -189,7 +189,7 @@ fn both_pages_of_metrics_count_what_was_done() {
         };
         value(&after) - value(&before)
     };
-    // 3 + 2 + 1 + 1 + 1, and the first look at the counters itself.
+    // 3 + 2 + 1 + 1 + 1, and the second look at the counters: a page counts the request for it.
     assert_eq!(grown(&["http", "requests"]), 9);
     assert_eq!(grown(&["http", "status", "2xx"]), 5);
     assert_eq!(grown(&["http", "status", "3xx"]), 1);

@@ -63,14 +63,14 @@ const FILES: &str = r#"
 "demo": [],
 "history": null }
 > m.json:1: listen: expected ADDR:PORT or unix:PATH, found 8080
-> m.json:2: ecosystemListen: expected ADDR:PORT or unix:PATH, found "example.com:80" (no name but localhost is looked up)
+> m.json:2: ecosystemListen: expected ADDR:PORT or unix:PATH, found "example.com:80" (of names, only localhost is accepted)
 > m.json:3: basePath: expected an empty text or a path like "/x" (letters, digits, '-', '.', '_' and '~' between the slashes), found "api"
 > m.json:4: data: expected a file name or ":memory:", found ""
 > m.json:5: demo: expected an object, found a list
 > m.json:6: history: expected an object, found null
 ---
 { "listen": ":1", "ecosystemListen": ":1" }
-> m.json:1: ecosystemListen: 0.0.0.0:1 is the address of listen already; leave it out to serve both there
+> m.json:1: ecosystemListen: 0.0.0.0:1 is the address of listen already; leave this out to serve everything there
 ---
 { "listen": ":0", "ecosystemListen": ":0" }
 ---

@@ -16,7 +16,8 @@ use crate::http::{Cache, ETag, Error, Head, Responder, unpacked};
 use crate::json::{Array, json};
 use std::sync::{Arc, OnceLock};
 
-/// Seconds for which it may be cached: it changes with the version of marketd alone.
+/// Seconds for which it may be cached: it changes only when marketd starts again, with another version or
+/// configuration.
 const KEPT_S: u32 = 3600;
 
 /// True if what is for people is built in: the page, and the feed for charting libraries.
@@ -55,7 +56,7 @@ struct DescribedPath {
     item: Arc<[u8]>,
 }
 
-/// The base paths of a listener's addresses. `None`: it does not serve them.
+/// The base paths of the two groups of addresses. `None`: the listener does not serve the group.
 pub struct Bases<'a> {
     /// `/api/v1`, and what is for people and charting libraries.
     pub api: Option<&'a str>,
@@ -74,7 +75,7 @@ impl<'a> Bases<'a> {
         }
     }
 
-    /// Under which the addresses that every listener has are described.
+    /// The base path under which the document lists the addresses that every listener has.
     fn common(&self) -> &'a str {
         self.api.or(self.ecosystem).unwrap_or_default()
     }
@@ -121,7 +122,8 @@ impl Document {
 
     /// The document of a listener of this service, in pieces.
     fn on(&self, config: &Config, service: Service) -> Vec<Arc<[u8]>> {
-        // The base path of most paths stands above all of them, another one at each.
+        // `servers` with the common base path stands once, above all paths. A path with another base path has
+        // `servers` of its own.
         let common = Bases::new(config, service).common();
         let text = |text: String| text.into_bytes().into();
         let start = text(format!(",{},\"paths\":{{", servers(common)));

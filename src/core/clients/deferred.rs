@@ -1,13 +1,14 @@
-//! Deferred responses: those that wait for candles, and those that are made in parts.
+//! Deferred responses: those that wait for candles, those that are made in parts, and those whose body is
+//! compressed first.
 //!
-//! Owns the order, by the keys of the connections. Each response belongs to the connection that waits for it
-//! (`Phase::Waiting`), so that it is dropped with the connection. A response *waits* for candles, at most
-//! until its deadline, and then *runs*: one bounded part of one of them is made at a time, in turn. Only the
-//! client that asked waits.
+//! Owns the order in which they are made, as the keys of their connections. Each response belongs to the
+//! connection that waits for it (`Phase::Waiting`), so that it is dropped with the connection. A response
+//! *waits* for candles, at most until its deadline, and then *runs*: one bounded part of one of them is made
+//! at a time, in turn. Only the client that asked waits.
 //!
-//! A response in line is small; one that is being made holds a body. So only the first few take turns, and
-//! the others stand in line. One that was begun and has waited for candles again takes turns at once. A
-//! connection may be gone by the time that its key is looked at.
+//! A response that is not begun is small; one that is being made holds a body. So only the first few in the
+//! queue take turns. A response that is begun, and comes back from waiting for more candles, goes to the
+//! front of the queue. A connection may be gone by the time that its key is looked at.
 
 use crate::config::Limits;
 use crate::core::api::{Endpoint, Outcome};
@@ -21,8 +22,8 @@ use std::net::IpAddr;
 /// must take well below a millisecond. Above the limit, a response is made without its candles.
 const WAITING: usize = 1024;
 
-/// What one connection may cost at a time, in bytes of responses: some 0.05 ms, and 0.3 ms if none of
-/// them is cached.
+/// What one connection may cost at a time, in bytes of responses: some 0.05 ms, or 0.3 ms if no response is
+/// cached.
 pub const SHARE: u64 = 64 * 1024;
 
 /// A deferred response, and what is kept of its request until it is written.

@@ -203,9 +203,10 @@ impl HeadCache {
         }
     }
 
-    /// Notes a request that was parsed because its key did not lead to it. Returns the place of one that is
-    /// answered like it, if that is kept. `opening`: see [`HeadCache::parse`]. A request with a body is not
-    /// kept: no client needs to send a body. A request with a method that is not served is not kept either.
+    /// Notes a request that was parsed because its key did not lead to it. Returns the place of a kept head
+    /// that gets the same response, if there is one. `opening`: see [`HeadCache::parse`]. A request with a
+    /// body is not kept: no client needs to send a body. A request with a method that is not served is not
+    /// kept either.
     pub fn note(&mut self, key: u64, opening: Option<u64>, request: &Request<'_>) -> Option<usize> {
         let is_short = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
         if !is_short || !request.method.is_served() {

@@ -5,25 +5,12 @@
 //! - `connection`: the life of one connection, from accept to close; which deadline closes it, and why.
 //! - `accepting`: the limits on the number of connections (`address_counts`).
 //! - `sweeping`: deadlines, and the limits on the bytes of all connections.
-//! - `reading`: requests (`head_cache`) and the order in which they are served.
-//! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `deferred`).
+//! - `reading`: reads requests (`head_cache`), and serves them in their order.
+//! - `responses`: writes responses, at once or later (`admission`, `rate_limiter`, `access_log`, `deferred`).
 //! - `streaming`: clients that are told what changes (`streams`).
 //!
-//! A request passes these types on its way from socket to socket:
-//!
-//! 1. `Socket` (`net/socket.rs`) reads its bytes, and [`Core`](crate::core::Core) hands them to [`Clients`].
-//! 2. [`Connection`] (`connection`), in its [`Phase`], keeps the bytes that are not a whole request yet.
-//! 3. [`Responses`] (`reading`, `responses`) parses a [`Request`](crate::http::Request), or finds it in the
-//!    head cache.
-//! 4. [`Destination`](crate::core::api::Destination) (`core/api/mod.rs`) is what the request is for: often a
-//!    `Prepared` request of the head cache, otherwise a row of the table of endpoints. `Admission`
-//!    (`admission`) decides whether the request is admitted.
-//! 5. The handler of the endpoint reads the core through a [`View`] (`core/api/view.rs`), and writes to a
-//!    [`Responder`](crate::http::Responder) (`http/response.rs`).
-//! 6. [`Outcome`] (`core/api/outcome.rs`) is what the handler returns: the response is sent, or it waits in
-//!    the connection as a [`Pending`] one (`deferred`), in line with others.
-//! 7. [`Output`](crate::http::Output) (`http/output.rs`), in the connection, has the response's bytes, and
-//!    lends them to the socket as [`Outgoing`].
+//! `src/docs/architecture.md`, "The way of a request", lists the types that a request passes from socket to
+//! socket.
 //!
 //! To add a limit: `config/limits.rs`.
 
@@ -167,7 +154,7 @@ impl Clients {
         self.on(Some(key), cx, |responses, connection, cx| responses.handle(connection, event, cx));
     }
 
-    /// Does something with a connection, if it is still there, and counts what it holds then.
+    /// Does something with a connection, if it is still there, and counts what it holds afterwards.
     #[inline]
     fn on(
         &mut self,

@@ -2,7 +2,7 @@
 //!
 //! Owns the order within one connection: requests are served in the order in which they arrive, until the
 //! connection has used its share ([`SHARE`]), its output has reached the high-water mark, or a response is
-//! deferred. The rest stays in the inbox. A request that is already there gets no new read event, so the
+//! deferred. The rest stays in the inbox. A request that is in the inbox gets no new read event, so the
 //! connection queues for its turn when its output is sent.
 //!
 //! It never reads a clock: the driver does so whenever the cost of what was served has risen by enough.
@@ -22,7 +22,8 @@ use crate::http::{
 };
 use std::ops::ControlFlow::{self, Break, Continue};
 
-/// What a request costs besides its response, as a number of bytes: 64 of the shortest are a share.
+/// What a request costs besides its response, as a number of bytes of a response: a share has fewer than 64
+/// requests.
 const REQUEST: u64 = 1024;
 
 /// What a byte of a request's head costs, as a number of bytes of a response: it is parsed, and names
@@ -166,8 +167,8 @@ impl Responses {
         match parsed {
             Ok(Parsed::Complete { request, used }) => {
                 let mut like = None;
-                // These always wait for their turn, and are not kept in the cache: hundreds of such requests
-                // at once must not delay quotes.
+                // Requests for metrics or a stream always wait for their turn, and are not kept in the cache:
+                // hundreds of them at once must not delay quotes.
                 if request.path.ends_with(b"metrics") || request.path.ends_with(b"/stream") {
                     if !is_turn {
                         if connection.output.is_empty() {
@@ -198,8 +199,8 @@ impl Responses {
         }
     }
 
-    /// Responds to a request whose head is kept, `head`, by what was sent the last time. Returns false if
-    /// that may not be what it would be sent now. Debug builds compare.
+    /// Sends the response that is kept for `head`. Returns false, and sends nothing, if a response that is
+    /// made now might differ. Debug builds make it and compare.
     #[inline]
     fn repeat(
         &mut self,
@@ -251,7 +252,7 @@ impl Responses {
     }
 
     /// Serves a request whose head is complete, or begins to read its body. `like`: the place in the cache of
-    /// one that is answered like it.
+    /// a head that gets the same response.
     fn take(
         &mut self,
         connection: &mut Connection,

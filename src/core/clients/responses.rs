@@ -61,8 +61,8 @@ impl Responses {
         }
     }
 
-    /// Takes in a new configuration, in place of one with these limits. What is in the head cache was parsed
-    /// with the former ones.
+    /// Takes in a new configuration, in place of one with the limits `old`. Empties the head cache: its heads
+    /// were parsed with the old limits.
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
         self.heads = HeadCache::new();
         self.admission.reconfigure(old, config);
@@ -187,7 +187,7 @@ impl Responses {
         connection.responded(cx);
     }
 
-    /// Writes an error to bytes that are not a request, or to a request that is not complete in time.
+    /// Responds with an error to bytes that are not a request, or to a request that is not complete in time.
     /// `bytes`: the head at fault, if there is one. It is unknown where the next request would begin. So this
     /// is the last response, and the connection closes for `reason`.
     pub fn fail(
@@ -222,8 +222,8 @@ impl Responses {
         self.complete(connection, Endpoint::Unread, line, (error.status, begin), cx);
     }
 
-    /// Defers a response. It asks for missing candles, and waits until the response is made or its body is
-    /// compressed. For a stream, it opens the stream.
+    /// Keeps a response in its connection until it is made or its body is compressed, and wishes for the
+    /// candles that it lacks. Refuses it if clients hold too much memory. A stream is opened at once.
     fn defer(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
         match &mut pending.kind {
             Outcome::Sent => return,
@@ -279,7 +279,8 @@ impl Responses {
         connection.flush(cx);
     }
 
-    /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, it runs.
+    /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, or too many
+    /// wait already, it runs.
     fn line_up(&mut self, key: Key, pending: &Pending, cx: &mut Context) {
         if let Outcome::Deferred(response) = &pending.kind {
             let missing = response.missing(&View::new(cx));

@@ -4,7 +4,8 @@
 //!
 //! 1. Count it where it happens. Most counters are fields of `core::stats`: `HttpStatus` for clients,
 //!    `SourceStatus` for exchanges. Some are of the market or of the process. `figures` says what a row can
-//!    read. Clients of the demo exchange (`Service::Demo`) count for nothing.
+//!    read. Clients of the demo exchange (`Service::Demo`) count for nothing. `scripts/instructions.sh` has a
+//!    limit on the instructions of a request: what each request counts must be cheap.
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
 //!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
 //!    name, is not on that page.
@@ -14,7 +15,9 @@
 //!    - If it has a name: `UPDATE_DOCS=1 cargo test --test daemon docs::` adds its line to the table in
 //!      `src/docs/operations.md`.
 //! 4. Test what it counts. If it has a key and a name, add the pair to `both_pages_agree` in
-//!    `tests/loopback/http.rs`.
+//!    `tests/loopback/http.rs`. Leave out a figure that asking for the metrics changes, as requests and bytes
+//!    sent: the test asks for one page after the other.
+//! 5. Add a line to `src/docs/changelog.md`.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
@@ -199,7 +202,7 @@ const SOURCE: &[Metric] = &[
         "Duration of the last round of quotes, or of the running one if longer; 0 if all come at once.",
         Millis(|it| it.source().round_ms.unwrap_or(0))),
     metric("spentByOthers", "source_budget_spent_by_others",
-        "Units of the exchange's limit that others have spent within its period, if it tells many.",
+        "Units of the exchange's limit that others have spent within its period, if these are many; else 0.",
         Count(|it| it.source().spent_by_others.unwrap_or(0))),
     metric("failovers", "source_failovers_total", "Symbols that another source took over.",
         Count(|it| it.source().failovers)),
@@ -265,7 +268,8 @@ const CLUSTER_SOURCE: &[Metric] = &[
 
 #[rustfmt::skip]
 const HTTP: &[Metric] = &[
-    metric("requests", "http_requests_total", "Requests read.", Count(|it| it.http.requests)),
+    metric("requests", "http_requests_total", "Requests that got a response, also unreadable ones.",
+        Count(|it| it.http.requests)),
     metric("inFlight", "http_requests_in_flight", "Requests being answered.",
         Count(|it| it.http.held.in_flight)),
     metric("status", "http_responses_total", "Responses by class of status.",
@@ -275,7 +279,9 @@ const HTTP: &[Metric] = &[
         Count(|it| it.http.bad_requests)),
     metric("timeouts", "http_timeouts_total", "Connections closed by a deadline while they were in use.",
         Count(|it| it.http.timeouts)),
-    metric("rejected", "http_rejected_total", "Connections turned away.", Count(|it| it.http.rejected)),
+    metric("rejected", "http_rejected_total",
+        "Requests refused because of too many connections, and connections dropped at once.",
+        Count(|it| it.http.rejected)),
     metric("rateLimited", "http_rate_limited_total", "Requests turned back by the rate limit.",
         Count(|it| it.http.rate_limited)),
     metric("", "http_rate_limit_forgotten_total", "Client addresses that the rate limit forgot for others.",

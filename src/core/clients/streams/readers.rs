@@ -25,8 +25,8 @@ impl Readers {
         let at = self.all.partition_point(|(key, _)| *key < stream);
         let new = (stream, place as u32);
         match self.all[..at].last_mut().filter(|(_, place)| *place == GONE) {
-            // Mostly the entry of the closed connection whose key had the same index: the new key sorts right
-            // behind that key.
+            // Mostly this is the entry of the connection that had the same place in the table before. Keys
+            // are in the order of their places, and of their generations within one place.
             Some(gone) => {
                 *gone = new;
                 self.gone -= 1;
@@ -66,7 +66,8 @@ impl Readers {
     }
 }
 
-/// The quotes of a symbol, or of every symbol; those of a source, or of the best one.
+/// Which quotes a stream reads: of this symbol (`None`: of every symbol), from this source (`None`: from the
+/// best one).
 type Read = (Option<SymbolId>, Option<SourceId>);
 
 /// The streams that read quotes, by what they read.
@@ -78,8 +79,8 @@ pub struct QuoteReaders(BTreeMap<Read, Group>);
 struct Group {
     readers: Readers,
     /// For each symbol, from the group's first symbol on: the version that the readers were told of last; 0:
-    /// none. A reader that joins is not told here: its stream marks its places itself when it begins, but for
-    /// what the client knows already.
+    /// none. A reader that joins changes nothing here. Its stream marks all its places when it begins, except
+    /// those whose quote the client has already.
     told: Vec<u64>,
 }
 
