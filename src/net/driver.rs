@@ -33,7 +33,8 @@ use std::time::Duration;
 /// Size of the buffer that all reads share. A pipelined batch or a page of candles fits.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// Bytes that are read from one client at a time: what it has sent beyond what can be served is kept.
+/// Bytes that are read from one client at a time. Requests among them that cannot be served now are kept in
+/// memory.
 const CLIENT_READ: usize = 16 * 1024;
 
 /// Bytes that are read from one client in a turn.
@@ -94,8 +95,9 @@ pub(super) struct Reread {
     pub(super) read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
     /// Called with a configuration that is not refused.
     pub(super) taken: fn(&LoadedConfig),
-    /// The configuration as it was last read and taken in, but for keys that need a restart: these are as at
-    /// the start. What this machine has made of it is not a change.
+    /// The configuration that was last read and taken in. Keys that need a restart have the values of the
+    /// start. Values that marketd itself has adapted to this machine are as they were read: they are no
+    /// change.
     pub(super) loaded: Config,
     /// True until the core has taken it in.
     pub(super) is_waiting: bool,
@@ -107,7 +109,7 @@ pub(super) struct Driver {
     pub(super) clock: CachedClock,
     pub(super) core: Core,
     pub(super) listeners: Vec<Listener>,
-    /// It is removed with the driver.
+    /// The file that names the addresses. It is removed with the driver.
     pub(super) address_file: Option<AddressFile>,
     /// What the demo exchange serves.
     pub(super) script: Option<ScriptFile>,
@@ -115,7 +117,7 @@ pub(super) struct Driver {
     pub(super) accepting: bool,
     /// Connections that one listener accepts in a turn.
     pub(super) accepts: usize,
-    /// By the index of their keys.
+    /// The connections, by the index of their keys.
     pub(super) connections: Pages<Option<NetConnection>>,
     pub(super) queues: ConnectionQueues,
     pub(super) buffer: Box<[u8]>,
@@ -158,7 +160,7 @@ impl Driver {
         registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
         let tls = tls::opener(&config, clock)?;
-        // Nobody else needs it.
+        // Only the opener needs the certificates.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
         let (disk_thread, opened) = DiskThread::start(&config.data, waker.clone())?;
@@ -245,7 +247,7 @@ impl Driver {
                         if conn.upstream {
                             continue;
                         }
-                        // What a client does not take keeps no more memory than it needs.
+                        // Output that a client does not take must keep no more memory than it needs.
                         Event::Sent(0)
                     }
                     Ok(count) => {
@@ -253,7 +255,7 @@ impl Driver {
                         self.pace.add(count);
                         let is_all = count == outgoing.len();
                         self.core.handle(key, Event::Sent(count), now);
-                        // It is sent no more until it asks again, or an action says so.
+                        // Nothing more is sent until the client asks again, or an action says so.
                         if is_all && conn.is_quiet_client() {
                             return;
                         }
@@ -278,7 +280,7 @@ impl Driver {
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if conn.is_dead() {
-                // Its response is in the making. It would be made for nobody.
+                // The client is gone: its response, which is being made, would reach nobody.
                 return self.core.handle(key, Event::Failed(&Broken::Closed), now);
             } else {
                 return;

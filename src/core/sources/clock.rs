@@ -6,13 +6,13 @@
 //! exchange has one witness only, that one holds if it tells the same a minute later. A clock that holds
 //! follows our monotonic clock. If no time holds, the clock is *in doubt*, and the time call is read again.
 //!
-//! While it is in doubt, the exchange's time is the earliest that a witness has told. What has ended by then
-//! has ended by every witness: it is requested and served as usual. Nothing later closes, quotes change no
-//! candle, and no chart that ends now is complete.
+//! While it is in doubt, the exchange's time is the earliest that a witness has told. Candles that had ended
+//! by then have ended by every witness: they are requested and served as usual. Nothing later closes, quotes
+//! change no candle, and no chart that ends now is complete.
 //!
-//! No time deletes a stored candle. If the clock goes back, memory drops what lies ahead, and takes the
-//! file for not having it: it is requested again when it has ended, and what the exchange then answers
-//! replaces it.
+//! No time deletes a stored candle. If the clock goes back, memory drops the candles that lie ahead, and
+//! treats them as missing from the file. They are requested again when they have ended, and the answer of the
+//! exchange replaces them.
 
 use crate::core::context::{Context, wall_zero};
 use crate::core::sources::staged::Newest;
@@ -23,19 +23,20 @@ use crate::market::{Market, SourceId};
 use crate::time::{Mono, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::time::Duration;
 
-/// Two readings agree if they differ by no more than this. One that took longer to come is none.
+/// Two readings agree if they differ by no more than this. A response that took longer to come is no reading.
 const TOLERANCE_MS: i64 = 2000;
 
 /// The only witness confirms itself if it has told the same time, by the monotonic clock, for so long.
 const CONFIRMED: Duration = Duration::from_secs(60);
 
-/// The votes of an exchange's witness. This machine's clock has one.
+/// The votes of each witness of the exchange. This machine's clock has one vote.
 const VOTES: u32 = 2;
 
 /// The votes that a clock needs to hold: those of two witnesses.
 const NEEDED: u32 = 3;
 
-/// The newest ticker counts once it has kept pace with our clock for so long: a quiet market's stands still.
+/// The newest ticker counts once it has kept pace with our clock for so long: the newest ticker of a quiet
+/// market stands still.
 const IN_STEP: Duration = Duration::from_secs(10);
 
 /// In doubt, this machine's clock counts as ahead by so much: nobody knows how well it is set.
@@ -72,10 +73,11 @@ struct Story {
     witness: Witness,
     earliest: i64,
     latest: i64,
-    /// Since when it tells the same: when the first request was sent, what that told as the earliest time,
-    /// and when the last response came.
+    /// When the first request was sent whose response told the same.
     since: Mono,
+    /// The earliest time by that response.
     first: i64,
+    /// When the last response that told the same came.
     until: Mono,
     /// True if it was outvoted: it counts for nothing until it agrees with the clock that holds.
     is_odd: bool,
@@ -88,14 +90,14 @@ impl Story {
         is_before(self, other) && is_before(other, self)
     }
 
-    /// One that tells exactly this time.
+    /// A story that tells exactly this time.
     fn at(zero: i64) -> Story {
         let (witness, (since, until)) = (Witness::Call, Default::default());
         Story { witness, earliest: zero, latest: zero, since, first: zero, until, is_odd: false }
     }
 
     /// False if it may be the ticker of a quiet market, which stands still: it has not kept pace with our
-    /// clock yet, and does not lie ahead of the one that is `running`.
+    /// clock yet, and does not lie ahead of `running`, the clock that held last.
     fn is_clock(&self, running: Option<i64>) -> bool {
         let is_ahead = running.is_some_and(|zero| self.earliest - zero > TOLERANCE_MS);
         let is_in_step = self.until.since(self.since) >= IN_STEP;
@@ -111,7 +113,8 @@ pub struct ExchangeClock {
     pub due: Mono,
     /// When it was last read.
     asked_at: Option<Mono>,
-    /// True once it was answered, or has failed. Before that, tickers alone have people told of no doubt.
+    /// True once the time call was answered, or has failed. Before that, people are told of a doubt only if
+    /// some witness counts.
     has_ended: bool,
     /// By witness.
     stories: [Option<Story>; NAMES.len()],
@@ -158,8 +161,8 @@ impl ExchangeClock {
         self.due = now + HOURLY;
     }
 
-    /// The time call has failed. That says something of the clock only if the exchange answers others. How
-    /// soon it is read again while the clock is in doubt, its back-off decides.
+    /// The time call has failed. That says something of the clock only if the exchange answers other calls.
+    /// While the clock is in doubt, the back-off of the time call decides how soon it is read again.
     pub fn failed(&mut self, cx: &mut Context) {
         self.has_ended = true;
         if cx.stats[self.source].ok > 0 {
@@ -229,7 +232,7 @@ impl ExchangeClock {
         self.due = self.due.min(self.asked_at.map_or(now, |at| now.max(at + pause)));
     }
 
-    /// What counts, the strongest witness first.
+    /// The stories that count, the strongest witness first.
     fn heard(&self) -> impl Iterator<Item = &Story> {
         let all = self.stories.iter().flatten();
         all.filter(move |it| !it.is_odd && it.is_clock(self.running))
@@ -245,13 +248,13 @@ impl ExchangeClock {
         }
     }
 
-    /// Finds the time that most witnesses tell, and whether it holds. That of the demo exchange is given.
+    /// Finds the time that most witnesses tell, and whether it holds. The time of the demo exchange is given.
     pub fn judge(&mut self, cx: &mut Context) {
         if let Some(clock) = cx.given_clock(self.source) {
             cx.stats[self.source].given_clock = Some(clock);
             return self.hold(clock.zero, cx);
         }
-        // What was told before another witness began to tell something else proves nothing against that.
+        // A story that ended before another one began proves nothing against the other.
         let begun = self.heard().map(|it| it.since).max().unwrap_or_default();
         let heard: Vec<Story> = self.heard().filter(|it| it.until >= begun).copied().collect();
         let running = self.running.map(Story::at);
@@ -275,7 +278,7 @@ impl ExchangeClock {
         for it in self.stories.iter_mut().flatten() {
             it.is_odd = !it.agrees(&best) && (it.is_odd || it.is_clock(self.running));
         }
-        // The exchange cannot have got further than its strongest witness tells.
+        // The strongest witness bounds the exchange's time.
         let before = cx.stats[self.source].clock.filter(|it| Story::at(*it).agrees(&best));
         let zero = match (self.heard().find(|it| it.agrees(&best)), before) {
             (Some(told), Some(before)) => before.clamp(told.earliest, told.latest),
@@ -296,7 +299,7 @@ impl ExchangeClock {
         };
         self.running = Some(zero);
         let moved_ms = zero.saturating_sub(before);
-        // Also what an earlier run has stored by a clock that was ahead.
+        // This also hides candles that an earlier run has stored by a clock that was ahead.
         if moved_ms < -TOLERANCE_MS || former.is_none() {
             let time = cx.exchange_time(source);
             cx.market.charts.hide_from(source, time);
@@ -347,7 +350,7 @@ impl ExchangeClock {
         told.join(", ")
     }
 
-    /// Which slots are forming is known from now on: the quotes that came before begin them.
+    /// From now on it is known which slots are forming. The quotes that came before begin their candles.
     fn begin_forming(&self, cx: &mut Context) {
         let exchange = cx.exchange_time(self.source);
         let Market { quotes, charts, .. } = &mut cx.market;

@@ -10,14 +10,14 @@ use std::fmt;
 /// Bytes of an unknown encoding's name that are shown: more than any name has.
 const ENCODING_TOLD: usize = 40;
 
-/// The code of what has taken too long.
+/// The code of a request that has taken too long.
 const TIMEOUT: &str = "timeout";
 
 /// Why a request failed.
 #[derive(Debug)]
 pub struct Fault {
     cause: Cause,
-    /// What it means, if the exchange has said so.
+    /// What the fault means, if the exchange has said so.
     pub kind: RefusalKind,
     /// How long the exchange asks to wait.
     pub retry_after: Option<RetryAfter>,
@@ -71,7 +71,7 @@ impl Fault {
         Fault { cause, kind, retry_after, code: code.into(), text: text.into() }
     }
 
-    /// That of a connection which has ended.
+    /// The fault of a connection that has ended.
     pub fn ended(ended: &Ended) -> Fault {
         let (cause, code) = match (ended.was_open, &ended.why) {
             (false, Some(_)) => (Cause::Unreached, "unreached"),
@@ -86,31 +86,31 @@ impl Fault {
         Fault::new(Cause::Transport, "transport", why)
     }
 
-    /// That of a response which has nothing of what was asked, or far too much.
+    /// The fault of a response that has nothing of what was asked, or far too much.
     pub fn content(why: impl Into<String>) -> Fault {
         Fault::new(Cause::Content, "content", why)
     }
 
-    /// That of a response which is not as HTTP has it, or too large.
+    /// The fault of a response that is not valid HTTP, or too large.
     pub fn malformed(why: impl fmt::Display) -> Fault {
         Fault::transport(format!("malformed answer: {why}"))
     }
 
-    /// That of a response which ends too early.
+    /// The fault of a response that ends too early.
     pub fn cut_short() -> Fault {
         Fault::transport("the connection was closed before the answer's end")
     }
 
-    /// That of a status other than success. `kind` tells what it means, together with what the body said;
-    /// `message` is that, if it could be read.
+    /// The fault of a status other than success. `kind`: what the status and the body mean together.
+    /// `message`: what the body said, if it could be read.
     pub fn status(status: u16, kind: RefusalKind, message: Option<String>) -> Fault {
         let code = format!("status {status}");
         let text = message.map_or(code.clone(), |message| format!("{code}: {message}"));
         Fault { kind, ..Fault::new(Cause::Status(status), code, text) }
     }
 
-    /// That of a body that begins like this, and cannot be read. What is not JSON at all is told as what it
-    /// is.
+    /// The fault of a body that begins like this, and cannot be read. If the body is not JSON at all, the
+    /// fault says what it is.
     pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
         let what = match begin {
             _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => None,
@@ -138,7 +138,7 @@ impl Fault {
         Fault { retry_after, ..fault }
     }
 
-    /// That of a list without any item.
+    /// The fault of a list without any item.
     pub fn empty() -> Fault {
         Fault::content("the answer holds no item")
     }
@@ -153,7 +153,7 @@ impl Fault {
         Fault::transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
     }
 
-    /// The same without the key of the source, which an exchange may repeat.
+    /// The same fault without the key of the source, which an exchange may repeat.
     pub fn without(mut self, key: Option<&Secret>) -> Fault {
         if let Some(key) = key {
             (self.code, self.text) = (key.hide_in(&self.code), key.hide_in(&self.text));
@@ -187,8 +187,8 @@ impl Fault {
         is_failure && self.kind == RefusalKind::Other
     }
 
-    /// What it concerns. If that may be one market alone (`may_be_market`), an error status, a body or a
-    /// response that takes too long is blamed on that.
+    /// What the fault concerns. If one market alone may be at fault (`may_be_market`), an error status, a
+    /// body or a response that takes too long is blamed on the market.
     pub fn blame(&self, may_be_market: bool) -> Blame {
         match (self.kind, self.cause) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,

@@ -1,7 +1,7 @@
 //! The next candle request of one series.
 //!
-//! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, which part of
-//! the backfill is missing, unsure or not settled.
+//! [`SeriesPlan`] owns the slots that clients wait for, when the newest candles are read next, and what is
+//! requested next without a client.
 
 use crate::interval::Stored;
 use crate::market::{IntervalSet, Series, refresh_ms};
@@ -12,8 +12,8 @@ use std::time::Duration;
 /// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
 const WRITTEN_AFTER: Duration = Duration::from_millis(500);
 
-/// A series in which nobody trades is read so long after the others, whose candles tell that the exchange's
-/// go on.
+/// How much later than the others a series is read in which nobody trades. The candles of the others tell
+/// that the exchange's candles go on.
 const AFTER_OTHERS: Duration = Duration::from_secs(3);
 
 /// First rest of a series whose requests fail. It doubles, up to [`RETRY_MAX`].
@@ -27,7 +27,7 @@ const ASKED_PER_SERIES: usize = 8;
 
 /// How many slots behind a missing part are searched for a known candle. If there is one, it is requested
 /// together with the part, because everything between two candles of one response is known at once. At most a
-/// quarter of a page, or what the part leaves of it.
+/// quarter of a page is searched, or all slots that the part leaves of its page if these are more.
 const NEIGHBOUR: i64 = 64;
 
 /// How urgent a page of candles is, most urgent first.
@@ -48,7 +48,7 @@ pub enum Urgency {
 pub struct PageResult {
     /// The requested slots.
     pub slots: Range<i64>,
-    /// Those of them that are not requested again at once: all of them, unless the page was cut.
+    /// The part of them that is not requested again at once: all, unless the page was cut.
     pub told: Range<i64>,
 }
 
@@ -124,13 +124,14 @@ impl SeriesPlan {
     }
 
     /// A request has failed: the series rests, so that the others have their turn. The rest grows only with
-    /// failures that are the series' own (`is_own`): what all of them meet has the back-off of its kind.
+    /// failures of the series' own (`is_own`): failures that all series meet have the back-off of their kind.
     pub fn failed(&mut self, is_own: bool, now: Now) {
         self.failures = (self.failures + u32::from(is_own)).max(1);
         self.asked = IntervalSet::default();
         let rest = RETRY * 2u32.saturating_pow((self.failures - 1).min(16));
         self.rest_until = now.mono + rest.min(RETRY_MAX);
-        // Whatever was requested: only an answer tells that it can be requested again.
+        // Whichever request failed, the newest candles are due after the rest: only an answer ends the
+        // failures.
         self.refresh_at = self.refresh_at.min(self.rest_until);
     }
 
@@ -144,7 +145,8 @@ impl SeriesPlan {
         self.failures > 0
     }
 
-    /// Keeps what clients wait for and is still worth requesting, without what was just told.
+    /// Keeps the slots that clients wait for and that are still worth requesting. The slots of `told` are
+    /// not.
     fn keep_asked(&mut self, series: &Series, told: &Range<i64>, now: Now) {
         let current = series.interval().slot_of(now.unix);
         self.asked.remove(told.clone());
@@ -177,8 +179,8 @@ fn next_unasked(
         Some(part) => (part, now.mono),
         None => {
             let (part, at) = open.iter().min_by_key(|(_, at)| *at)?;
-            // Without a newer candle in the same response, others must tell that the exchange's candles go
-            // on: those of another market, which are read a moment before.
+            // If the response cannot have a newer candle, another response must tell that the exchange's
+            // candles go on: that of another market, which is read a moment before.
             let has_newer = series.next_candle(part.end..part.start + rows).is_some();
             let wait = at.since(now.mono).as_millis() as i64;
             let due = Now { mono: *at, unix: now.unix };
@@ -196,7 +198,8 @@ fn next_unasked(
     let whole = start..part.end.max(run.end.min(start + rows));
     let mut slots = widened(series, whole, current, rows);
     if part.end - part.start < rows {
-        // Of what a page cannot hold, the older end is left out: that must not be what is due.
+        // A page that cannot hold its range leaves out the older end. So the range ends where the part that
+        // is due still fits.
         slots.end = slots.end.min(part.start + rows);
     }
     let urgency = match series.oldest_known().is_some_and(|oldest| oldest < slots.start) {
@@ -206,15 +209,15 @@ fn next_unasked(
     Some((at, urgency, slots))
 }
 
-/// The first slot of the next refresh, which ends now and has so many rows at most.
+/// The first slot of the next refresh, which ends with the current slot and has at most `rows` slots.
 pub fn refreshed_from(series: &Series, current: i64, rows: i64) -> i64 {
     let last_page = (current + 1).saturating_sub(rows).max(0);
     series.refresh_from().unwrap_or(last_page).clamp(last_page, current.max(last_page))
 }
 
-/// A missing part, together with the candles next to it if they are known; else with one slot more, whose
-/// candle tells that the ones before it are final. What else is missing up to the known candles before it
-/// comes along if the page has room.
+/// Widens a missing part to the known candles next to it. If none is known behind it, one slot more is added,
+/// whose candle tells that the candles before it are final. Other missing slots before the part, down to the
+/// known candles, come along if the page has room.
 pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Range<i64> {
     let before = part.start - 1;
     let start = match series.unknown(before..part.start).is_empty() {

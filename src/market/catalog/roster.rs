@@ -13,7 +13,7 @@ use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A list that lacks more than this part of the markets may have been cut.
+/// A list that lacks more than one market of so many may have been cut.
 const MANY: usize = 10;
 
 /// The most characters of a skipped market's name in the log.
@@ -86,7 +86,7 @@ pub(super) struct Roster {
     pub(super) staging: Option<Staging>,
     /// The markets that the last list lacked and that have stayed.
     doubted: BTreeSet<SymbolId>,
-    /// How many they are, until that is asked for.
+    /// How many of them are not reported yet.
     pub(super) newly_doubted: usize,
     warned: Warned,
 }
@@ -94,11 +94,11 @@ pub(super) struct Roster {
 /// A list that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
-    /// What it says of each of its markets that are tracked; `None`: what the list before said.
+    /// What the list says of each tracked market in it. `None`: the same as the list before.
     said: BTreeMap<SymbolId, Option<Box<Listing>>>,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
-    /// What it changes. Only markets that are left out are known before it is applied.
+    /// What the list changes. Before it is applied, only the counts of markets that are left out are known.
     pub(super) change: ListChange,
     skipped_example: Option<String>,
 }
@@ -184,8 +184,8 @@ impl Roster {
         }
     }
 
-    /// Tracks those of these symbols of an earlier run's list that the first list lacks, if that has come, or
-    /// all of them. The others are left out of them.
+    /// Tracks these symbols of an earlier run's list. If the first list of this run has come, symbols that it
+    /// has are taken out of `symbols`: their listings hold.
     pub(super) fn remember(&mut self, symbols: &mut Vec<SymbolId>) {
         symbols.retain(|symbol| self.listing(*symbol).is_none());
         if self.has_list {
@@ -195,9 +195,9 @@ impl Roster {
         self.remembered.extend(&*symbols);
     }
 
-    /// Keeps those markets that the list lacks and may have left out by mistake: those whose tickers still
-    /// come, those of an earlier run, of which nobody knows that, and all of them if they are many. What the
-    /// list before lacked too is not kept.
+    /// Keeps markets that the list lacks and may have left out by mistake: markets whose tickers still come;
+    /// markets of an earlier run, of which nobody knows whether tickers come; and all of them if they are
+    /// many. A market that the list before lacked, too, is not kept.
     pub(super) fn doubt(&mut self, is_quoted: impl Fn(SymbolId) -> bool) {
         let Some(staging) = &mut self.staging else {
             return;
@@ -248,8 +248,8 @@ impl Roster {
         self.route();
     }
 
-    /// Maps the ticker ids to their symbols. It is done for all of them, because two markets may swap
-    /// their ids. If a faulty list has one ticker id for two markets, the lower symbol gets it.
+    /// Maps the ticker ids to their symbols. All ids are mapped anew, because two markets may swap their ids.
+    /// If a faulty list has one ticker id for two markets, the lower symbol gets it.
     fn route(&mut self) {
         let routes = listed(&self.listings).rev();
         self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();

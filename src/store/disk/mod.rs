@@ -75,7 +75,7 @@ pub(super) fn run(
                 let is_written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
                 holder.replies.send(Reply::Written { number, result });
-                // It comes after the answer, so that it delays only later jobs.
+                // The checkpoint comes after the reply, so that it delays only later jobs.
                 if is_written {
                     let moved = holder.with(|file, _| file.flushed());
                     let worked = std::mem::replace(&mut checkpoints, moved.is_ok());
@@ -119,8 +119,8 @@ fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
     }
 }
 
-/// How often SQLite may report damage that a complete check does not find. Then the file counts as
-/// damaged: the disk fails too often.
+/// After so many reports of damage by SQLite, the file counts as damaged, even if a complete check finds no
+/// damage: the disk fails too often.
 const MAX_DOUBTS: u32 = 3;
 
 /// Sends answers to the loop and wakes it.
@@ -157,7 +157,7 @@ impl Replies {
 }
 
 impl Holder {
-    /// The state before the first job.
+    /// A holder before the first job: the file is closed.
     fn new(path: PathBuf, replies: Replies) -> Holder {
         Holder { path, replies, state: State::Closed, reported: None, doubts: 0 }
     }

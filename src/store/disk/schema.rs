@@ -1,9 +1,9 @@
 //! The tables of the file, and the migrations from earlier versions.
 //!
 //! marketd reads the tables `series`, `candle`, `span`, `quote` and `market`. People read the views
-//! `candles`, `coverage` and `quotes` with `sqlite3 marketd.db`, also while marketd runs. Tables hold
-//! numbers as TEXT, with the digits that the exchange sent. Views show each number as a REAL, which
-//! SQL can compare and sum, and as that text.
+//! `candles`, `coverage` and `quotes` with `sqlite3 marketd.db`, also while marketd runs. Tables hold numbers
+//! as TEXT, with the digits that the exchange sent. Views show each number as a REAL, which SQL can compare
+//! and sum, and as its text.
 //!
 //! A released version never changes, comments in its SQL included: [`missing`] compares the SQL. A
 //! change is a new entry of [`MIGRATIONS`].
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] =
     [VERSION_1, VERSION_2, VERSION_3];
 
-/// A candle takes about 65 bytes, 39 of which are digits. `candle` is WITHOUT ROWID, so a row is
-/// stored once, with its key. Times are in seconds: four bytes until 2038, six for milliseconds. The
+/// A candle takes about 65 bytes, 39 of which are digits. `candle` is WITHOUT ROWID, so a row is stored once,
+/// with its key. Times are in seconds, which take four bytes until 2038; milliseconds would take six. The
 /// candles of a series are adjacent, so reading a range reads adjacent pages.
 ///
 /// The file never shrinks. Evicting the oldest candles of a series frees whole pages, and new candles
@@ -135,7 +135,7 @@ CREATE VIEW quotes AS
     FROM quote;
 ";
 
-/// The views of version 2 showed times without their zone and not as numbers, and not every field of a quote.
+/// The views of version 2 lacked times as numbers, the zone of times as texts, and some fields of a quote.
 const VERSION_3: &str = "
 DROP VIEW IF EXISTS candles;
 CREATE VIEW candles AS

@@ -31,8 +31,8 @@ const BUSY: Duration = Duration::from_millis(100);
 /// Statements that stay prepared: all that a batch, a read and a load use.
 const STATEMENTS: usize = 32;
 
-/// Every commit is on disk when it returns (FULL), and there are no automatic checkpoints. The file
-/// is not mapped into memory: then a failing disk would kill the process by a signal.
+/// Every commit is on disk when it returns (FULL), and there are no automatic checkpoints. The file is not
+/// mapped into memory: with a mapped file, a failing disk would kill the process by a signal.
 /// `cell_size_check` finds more damage before a page is used. The log is truncated to 16 MiB when it
 /// restarts, because a long read or a large backfill may have let it grow.
 const SETTINGS: &str = "
@@ -86,8 +86,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens a file without a log to read it, in whose directory nothing may be written: without locks, and
-    /// without seeing what others write meanwhile.
+    /// Opens a file that has no log, to read it where nothing may be written to its directory. It takes no
+    /// locks, and does not see what others write meanwhile.
     pub(super) fn open_unlocked(path: &Path) -> Result<Database, StoreError> {
         let mut uri = b"file:".to_vec();
         for byte in path.as_os_str().as_bytes() {
@@ -101,8 +101,8 @@ impl Database {
         Database::open(Path::new(OsStr::from_bytes(&uri)), flags)
     }
 
-    /// Writes a copy without unused pages to a file that does not exist. If it fails, the caller removes
-    /// that file: SQLite's journal beside it is removed here.
+    /// Writes a copy without unused pages to a file that does not exist. If it fails, the journal that SQLite
+    /// left beside that file is removed here; the caller removes the file.
     pub(super) fn copy_into(&self, path: &Path) -> Result<(), StoreError> {
         let name = path.to_str();
         let name = name.ok_or_else(|| StoreError::Internal("its name is not UTF-8".to_string()))?;
@@ -123,7 +123,7 @@ impl Database {
         }
     }
 
-    /// Sets whether closing leaves the log as it is, which is the default. Otherwise the last
+    /// Sets whether closing leaves the log as it is, as after [`Database::open`]. Otherwise the last
     /// connection to close moves the log into the file and removes it.
     pub(super) fn leave_log(&self, leave: bool) -> Result<(), StoreError> {
         self.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)?;
@@ -150,14 +150,15 @@ impl Database {
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // Rolled back when it is dropped. If that fails too, the connection stays in it.
+        // A transaction that is dropped is rolled back. If the rollback fails too, the connection stays in
+        // the transaction.
         let transaction = Transaction::new_unchecked(self, TransactionBehavior::Immediate)?;
         let value = work()?;
         transaction.commit()?;
         Ok(value)
     }
 
-    /// Moves as much of the log into the file as no reader prevents.
+    /// Moves the log into the file, as far as readers allow.
     pub(super) fn checkpoint(&self) -> Result<(), StoreError> {
         self.number("PRAGMA wal_checkpoint(PASSIVE)").map(|_| ())
     }
@@ -177,8 +178,8 @@ impl Database {
         Ok((pages * size).unsigned_abs())
     }
 
-    /// Bytes of the file that hold something, including what is still in the log. Its free pages are written
-    /// again before it grows.
+    /// Bytes of the file that hold something, including what is still in the log. Free pages do not count:
+    /// SQLite reuses them before the file grows.
     pub(super) fn used_bytes(&self) -> Result<u64, StoreError> {
         let free = self.number("PRAGMA freelist_count")?;
         let size = self.number("PRAGMA page_size")?;
