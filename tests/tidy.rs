@@ -83,7 +83,7 @@ fn no_two_shared_types_have_one_name() {
     let names: Vec<_> = same_names(&sources).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["Four", "One"]);
     let sources = Source::all_below("src");
-    none(except(&same_names(&sources), []));
+    none(except(&same_names(sources), []));
 }
 
 /// The names that more than one type has that other files may use, each with the files.
@@ -206,7 +206,7 @@ fn no_test_sleeps() {
     // The one place that waits between two looks, and these files, which name what they look for.
     let free = "tests/support/mod.rs tests/tidy";
     let rule = |source: &Source| {
-        let found = sequence(source, "thread::sleep").into_iter();
+        let found = sequence(&source.words(), "thread::sleep").into_iter();
         found.filter(|_| !is_in(source, free)).collect()
     };
     finds(rule, "tests/cli.rs", "std::thread::sleep(d);", &[1]);

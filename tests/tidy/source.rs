@@ -2,7 +2,9 @@
 //! in a comment or in a text is no token.
 
 use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// One file.
 pub struct Source {
@@ -14,6 +16,9 @@ pub struct Source {
     pub is_test: Vec<bool>,
     tokens: Vec<(usize, String)>,
 }
+
+/// The trees that the rules look at, each read once.
+static TREES: Mutex<BTreeMap<String, &'static [Source]>> = Mutex::new(BTreeMap::new());
 
 /// One word of code and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +49,12 @@ impl Source {
 
     /// Every Rust file below a directory of the repository, sorted by path. Files that only
     /// exist under `#[cfg(test)] mod name;` are tests from their first line to their last.
-    pub fn all_below(dir: &str) -> Vec<Source> {
+    pub fn all_below(dir: &str) -> &'static [Source] {
+        let mut trees = TREES.lock().expect("no reader panics while it holds the lock");
+        trees.entry(dir.to_string()).or_insert_with(|| Source::read_below(dir).leak())
+    }
+
+    fn read_below(dir: &str) -> Vec<Source> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut paths = Vec::new();
         collect(&root.join(dir), &mut paths);
