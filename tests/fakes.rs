@@ -34,7 +34,7 @@ mod virtual_time;
 
 use places::Fake;
 
-/// The fakes, and for each of them a test of what it serves and a test of a day of polling it.
+/// The fakes, and for each of them a test of what it serves and a test of hours of polling it.
 macro_rules! fakes {
     ($($name:ident)*) => {
         /// All of them.
@@ -47,7 +47,7 @@ macro_rules! fakes {
             })*
         }
 
-        mod a_day {
+        mod hours {
             $(#[test]
             fn $name() {
                 super::day::keeps_its_limits(&super::$name::FAKE);

@@ -19,7 +19,7 @@ const STEP_MS: i64 = 1000;
 const PATIENT_MS: i64 = 30_000;
 
 /// The same as far as an exchange that says nothing lets us wait for it.
-const IMPATIENT_MS: i64 = 2500;
+const IMPATIENT_MS: i64 = 1200;
 
 fn watched(exchange: &Binance, timeout_ms: i64) -> Value {
     let mut source = source("fake", exchange);
@@ -313,7 +313,7 @@ fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
     let symbols = ["BTC/USDT", "ETH/USDT", "SOL/USDT"];
     let (one, two) = (exchange_of(&symbols), exchange_of(&symbols));
     let fast = |id: &str, exchange: &Binance| {
-        let source = with(source(id, exchange), "staleAfterMs", json!(4000));
+        let source = with(source(id, exchange), "staleAfterMs", json!(2500));
         with(source, "pollMs", json!(200))
     };
     let file = config(&[fast("one", &one), fast("two", &two)]);

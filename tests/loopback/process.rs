@@ -1,6 +1,7 @@
 //! The process: how it ends, and how it refuses to begin.
 
 use crate::loopback::contract::*;
+use crate::loopback::hostile::for_each;
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::daemon::TempDir;
@@ -21,7 +22,7 @@ const APART: &str = match cfg!(target_os = "linux") {
 
 #[test]
 fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
-    for signal in ["TERM", "INT"] {
+    for_each(vec!["TERM", "INT"], |signal| {
         let exchange = exchange_of(&["BTC/USDT"]);
         exchange.fault_on(KLINES, Fault::Silence);
         // Long enough for the signal to come in between, and below `shutdownMs`.
@@ -51,7 +52,7 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
         assert_eq!(finished.code, Some(0), "{finished:?}");
         assert!(finished.stderr.contains("stopp"), "{finished:?}");
         assert!(!finished.stderr.contains("panic"), "{finished:?}");
-    }
+    });
 }
 
 #[test]

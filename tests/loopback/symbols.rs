@@ -234,8 +234,10 @@ fn a_market_without_a_quote_is_unready_first_and_not_found_after_a_poll() {
     exchange.cut();
     await_health(&marketd, "ok");
     for symbol in &symbols[1..] {
+        // All may be well a moment before the poll has ended that tells so.
         let target = format!("/api/v1/quotes/{symbol}");
-        error(&get(addr, &target), 404, "quote_not_found", Some("symbol"));
+        let answer = await_answer(addr, &target, |answer| answer.status == 404);
+        error(&answer, 404, "quote_not_found", Some("symbol"));
     }
     assert_eq!(symbol_at(addr, "/api/v1/quotes/BTC/USDT"), "BTC/USDT");
     // It begins to trade.
