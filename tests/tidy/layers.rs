@@ -83,7 +83,7 @@ fn modules_import_only_from_lower_layers() {
     check("src/cellar/mod.rs", "use crate::time::Mono;", &["cellar -> time"]);
     let sources = Source::all_below("src");
     let exceptions = UPWARD.iter().map(|(from, to)| format!("{from} -> {to}"));
-    none(except(&upward(&sources), exceptions));
+    none(except(&upward(sources), exceptions));
 }
 
 /// What a module names that its layer does not let it, and where.
@@ -159,7 +159,7 @@ fn no_files_or_directories_import_each_other_in_a_circle() {
     check(&[("src/m/mod.rs", "mod a; mod b;"), a, of_tests], &[]);
 
     let sources = Source::all_below("src");
-    let circles = Tree::new(&sources).circles();
+    let circles = Tree::new(sources).circles();
     let entries = circles.iter().flat_map(|circle| {
         let key =
             |entry: &String| (format!("{}: {entry}", circle.directory), circle.steps.join(", "));

@@ -45,7 +45,7 @@ fn no_file_is_too_long() {
     let over = long_files(&made_up(&[("src/a.rs", &format!("{full}a\n"))]));
     assert_eq!(over[0].0, "src/a.rs");
     let sources = Source::all_below("src");
-    none(except(&long_files(&sources), LONG_FILES.map(str::to_string)));
+    none(except(&long_files(sources), LONG_FILES.map(str::to_string)));
 }
 
 fn long_files(sources: &[Source]) -> Vec<(String, String)> {
@@ -66,7 +66,7 @@ fn no_function_is_too_long() {
     check(format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"), &["src/a.rs f"]);
     check(format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"), &[]);
     let sources = Source::all_below("src");
-    none(except(&long_functions(&sources), LONG_FUNCTIONS.map(str::to_string)));
+    none(except(&long_functions(sources), LONG_FUNCTIONS.map(str::to_string)));
 }
 
 fn long_functions(sources: &[Source]) -> Vec<(String, String)> {

@@ -65,7 +65,7 @@ fn every_log_line_is_an_event_and_its_values() {
     check(r#""moved maxRows={rows}""#, &["src/a.rs:2: `maxRows` is no key"]);
     check(r#""load failed error={error}""#, &["src/a.rs:2: `error` is not quoted"]);
     let sources = Source::all_below("src");
-    none(except(&odd_log_lines(&sources), FREE_LINES.map(str::to_string)));
+    none(except(&odd_log_lines(sources), FREE_LINES.map(str::to_string)));
 }
 
 /// Log lines that are not `event key=value ...`, as `file first-word`.
