@@ -3,7 +3,7 @@
 #
 #     tests/page/run.sh [MARKETD_BINARY] [--breaks] [WORDS]
 #
-# The binary is target/release/marketd unless another one is named. WORDS chooses checks by their
+# The binary is $MARKETD or target/release/marketd unless another one is named. WORDS chooses checks by their
 # names. With --breaks each check runs against a page that is broken for it, and must fail. Without either,
 # the cost of 3,500 markets is measured, axe-core looks for faults of accessibility, and a chart library that
 # others use (lightweight-charts) draws the candles too; both come from the npm registry.
@@ -19,7 +19,7 @@ skip() {
     exit 0
 }
 
-binary=$here/../../target/release/marketd
+binary=${MARKETD:-$here/../../target/release/marketd}
 if [ $# -gt 0 ] && [ -x "$1" ]; then
     binary=$1
     shift
