@@ -13,10 +13,8 @@ mod outage;
 mod room;
 use crate::support;
 mod truth;
-mod year;
 
 use serde_json::{Value, json};
-use std::time::Duration;
 use support::daemon::TempDir;
 use support::*;
 

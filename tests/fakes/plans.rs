@@ -271,7 +271,7 @@ fn three() -> Vec<String> {
     Shop::new(3).markets().iter().map(|it| it.symbol()).collect()
 }
 
-/// A source of these markets that polls once a minute, beside 3,500 listed ones.
+/// A source of these markets that polls once a minute, beside 600 listed ones.
 fn slow_world(fake: &'static Fake, symbols: &[String]) -> World {
     let minute = Duration::from_secs(60);
     let source = SourceConfig {
@@ -279,7 +279,7 @@ fn slow_world(fake: &'static Fake, symbols: &[String]) -> World {
         stale_after: 3 * minute,
         ..source_of(fake, symbols.to_vec())
     };
-    world_of(fake, Shop::new(LISTED), source)
+    world_of(fake, Shop::new(600), source)
 }
 
 const HOUR_US: u64 = 3_600_000_000;
