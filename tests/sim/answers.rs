@@ -5,6 +5,7 @@
 //! begins where this one ends; after one that says `Connection: close`, nothing comes.
 
 use super::grammar::{Ask, Kind};
+use super::trace::ensure;
 use super::verdict::{self, Context};
 use crate::support::message::{MessageHead, parse_head};
 use std::collections::{HashMap, VecDeque};
@@ -151,10 +152,7 @@ impl Conversation {
         verdict::check_head(&answer)?;
         let Some(pending) = self.pending.pop_front() else {
             let refused = context.refused && answer.status == 503 && self.answers == 1;
-            return match refused && self.closing {
-                true => Ok(()),
-                false => Err(format!("{} to nobody", answer.status)),
-            };
+            return ensure(refused && self.closing, || format!("{} to nobody", answer.status));
         };
         if let Some(verdict) = unasked(&pending, &answer, started, self.answers, context) {
             self.last = Some(answer);
@@ -209,10 +207,7 @@ fn unasked(
         return Some(Err("an answer to nothing".to_string()));
     }
     if matches!(answer.status, 408 | 503) && early {
-        return Some(match answer.closes() {
-            true => Ok(()),
-            false => Err(format!("{} and no close", answer.status)),
-        });
+        return Some(ensure(answer.closes(), || format!("{} and no close", answer.status)));
     }
     match whole || early {
         true => None,

@@ -10,6 +10,7 @@
 
 use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
 use super::quotes::Books;
+use super::trace::ensure;
 use super::truth::{REREAD, Truth};
 use crate::support::naive::{base_of, candle_at, length_ms, roll_up};
 
@@ -132,9 +133,7 @@ impl Books<'_> {
         let is_tracked = ledger.tracks(ask.market, self.span) != Tri::No
             // What is stored of a market can be read while it is not listed.
             || ledger.remembers && ledger.may_want(ask.market, self.span);
-        if !is_tracked {
-            return Err(format!("{} does not track it", fields.source));
-        }
+        ensure(is_tracked, || format!("{} does not track it", fields.source))?;
         let base = base_of(ask.interval);
         let length = length_ms(base).expect("stored");
         let offsets: Offsets = self.offsets[source];
@@ -208,9 +207,7 @@ impl Chart<'_> {
             return Err(format!("{} is followed by {}", pair[0].0, pair[1].0));
         }
         for (open, _) in self.rows {
-            if candle_at(ask.interval, *open).0 != *open {
-                return Err(format!("{open} is not aligned"));
-            }
+            ensure(candle_at(ask.interval, *open).0 == *open, || format!("{open} is not aligned"))?;
             let early = ask.from.is_some_and(|from| *open < from);
             if early || ask.to.is_some_and(|to| *open > to) {
                 return Err(format!("{open} was not asked for"));
@@ -297,9 +294,7 @@ impl Chart<'_> {
     /// A candle that is forming or provisional is made of what was said of its market at its time.
     fn check_open(&self, (open, figures): &ChartRow) -> Result<(), String> {
         let (first, end) = self.slots_of(*open);
-        if first > self.present.1 {
-            return Err("it has not begun".to_string());
-        }
+        ensure(first <= self.present.1, || "it has not begun".to_string())?;
         let rows = self.seen().flat_map(|candles| candles.said.range(first..end));
         let rows = rows.flat_map(|(_, words)| words);
         let told: Vec<&String> = rows.flat_map(|(_, _, row)| &row.figures).collect();
@@ -345,10 +340,7 @@ impl Chart<'_> {
                 })
             }
         };
-        match flat && joined {
-            true => Ok(()),
-            false => Err(format!("it is no flat candle after {previous:?}")),
-        }
+        ensure(flat && joined, || format!("it is no flat candle after {previous:?}"))
     }
 
     fn check_last_closed(&self) -> Result<(), String> {
@@ -365,10 +357,9 @@ impl Chart<'_> {
         }
         let newest = self.ledger.newest_row(self.ask.market, self.base, self.span);
         let expected = newest.map(|slot| slot.map(|slot| slot * self.length));
-        match (expected[0]..=expected[1]).contains(&Some(last)) {
-            true => Ok(()),
-            false => Err(format!("the newest closed candle is one of {expected:?}")),
-        }
+        ensure((expected[0]..=expected[1]).contains(&Some(last)), || {
+            format!("the newest closed candle is one of {expected:?}")
+        })
     }
 
     /// The candles of the asked interval between these slots, each by its slots.
@@ -396,10 +387,9 @@ impl Chart<'_> {
         let begin = self.slots_of(begin.max(*asked.unwrap_or(&end)) * self.length).0;
         let hollow = self.targets((begin, end)).filter(|it| self.is_hollow(*it));
         let most = hollow.count() as u64;
-        match self.fields.gaps <= most {
-            true => Ok(()),
-            false => Err(format!("{} gaps, and there are {most}", self.fields.gaps)),
-        }
+        ensure(self.fields.gaps <= most, || {
+            format!("{} gaps, and there are {most}", self.fields.gaps)
+        })
     }
 
     /// Of every closed slot of the asked range some answer told, and what was traded is here.
@@ -438,9 +428,7 @@ impl Chart<'_> {
     /// It never changes again: it has an end, all of it is final, and is what is final.
     fn check_final(&self) -> Result<(), String> {
         let why = "may be kept for an hour, but";
-        if !self.fields.complete {
-            return Err(format!("it {why} is not complete"));
-        }
+        ensure(self.fields.complete, || format!("it {why} is not complete"))?;
         let cut = self.fields.next.as_ref().and(self.rows.last());
         let to = (self.ask.to).or(cut.map(|row| row.0)).unwrap_or(i64::MAX);
         let behind = match to {

@@ -7,6 +7,7 @@
 use super::ledger::{Moment, Said};
 use super::places::{Address, Places};
 use super::replies::{Mouth, Speech, Task};
+use super::trace::ensure;
 use super::weather::{Fault, SECOND, Weather};
 use crate::support::Rng;
 use crate::support::message::parse_head;
@@ -171,10 +172,7 @@ impl Scale {
         self.weighed.push_back((now, weight));
         self.weighed.retain(|(at, _)| at + span > now);
         let sum: u64 = self.weighed.iter().map(|(_, weight)| weight).sum();
-        match sum <= most {
-            true => Ok(()),
-            false => Err(format!("{sum} units of {most} are spent in a minute")),
-        }
+        ensure(sum <= most, || format!("{sum} units of {most} are spent in a minute"))
     }
 }
 

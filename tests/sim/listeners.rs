@@ -10,6 +10,7 @@ use super::answers::{Answer, read_answer};
 use super::client::{Ending, Nature, Reading, Stage};
 use super::ledger::Tri;
 use super::setup::add_client;
+use super::trace::ensure;
 use super::trace::excerpt;
 use super::verdict::Context;
 use super::wire::Peer;
@@ -154,10 +155,9 @@ impl Listener {
         self.stage = Heard::Stream;
         let is_chunked = field(&head.fields, "Transfer-Encoding") == Some("chunked");
         let kind = field(&head.fields, "Content-Type");
-        match kind == Some("text/event-stream") && is_chunked != self.is_old {
-            true => Ok(()),
-            false => Err(format!("the head of a stream is {:?}", head.fields)),
-        }
+        ensure(kind == Some("text/event-stream") && is_chunked != self.is_old, || {
+            format!("the head of a stream is {:?}", head.fields)
+        })
     }
 
     fn unframe(&mut self) -> Result<(), String> {
@@ -200,9 +200,7 @@ impl Listener {
                 _ => return Err(format!("a line {line:?} in a stream")),
             }
         }
-        if data.is_empty() {
-            return Err(format!("a block without data: {block:?}"));
-        }
+        ensure(!data.is_empty(), || format!("a block without data: {block:?}"))?;
         self.events += 1;
         match name {
             "quote" => self.take_quote(data, context)?,
@@ -227,9 +225,7 @@ impl Listener {
         let symbol = quote["symbol"].text().unwrap_or_default().to_string();
         let books = context.books;
         let market = books.market(&symbol)?;
-        if !self.markets.contains(&market) {
-            return Err(format!("{symbol} was not asked for"));
-        }
+        ensure(self.markets.contains(&market), || format!("{symbol} was not asked for"))?;
         books.check_quote(&quote, market, self.source, self.is_text)?;
         if self.newest.insert(symbol.clone(), data.to_string()).as_deref() == Some(data) {
             // One that is told again as it was has changed to and fro, or its client was away.
@@ -264,10 +260,9 @@ impl Listener {
             "invalid_interval" => is_chart,
             _ => false,
         };
-        match is_right && (is_chart || books.has_quote(market, self.source) != Tri::Yes) {
-            true => Ok(()),
-            false => Err(format!("{data}, which is served")),
-        }
+        ensure(is_right && (is_chart || books.has_quote(market, self.source) != Tri::Yes), || {
+            format!("{data}, which is served")
+        })
     }
 
     fn take_candle(&mut self, data: &str) -> Result<(), String> {

@@ -9,6 +9,7 @@ use super::answers::Answer;
 use super::charts::{ChartAsk, ChartFields, is_complete, read_rows};
 use super::ledger::Tri;
 use super::quotes::Books;
+use super::trace::ensure;
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::naive::fixed;
@@ -142,10 +143,10 @@ impl Piece {
             match self.list {
                 List::Quotes => books.check_quote(row, market, None, self.text)?,
                 List::Category(_) => books.check_market(row, self.text)?,
-                List::Ecosystem if row["status"] != Json::Bool(true) => {
-                    return Err(format!("{row} is not active"));
+                List::Ecosystem => {
+                    let is_active = row["status"] == Json::Bool(true);
+                    ensure(is_active, || format!("{row} is not active"))?;
                 }
-                List::Ecosystem => {}
             }
             if self.has(market, books) == Tri::No || shown.contains(&market) {
                 return Err(format!("{} is not one of these rows", row["symbol"]));
@@ -199,20 +200,16 @@ impl Piece {
             }
             List::Ecosystem => true,
         };
-        match is_right {
-            true => Ok(()),
-            false => Err(format!("{} rows in {json}", shown.len())),
-        }
+        ensure(is_right, || format!("{} rows in {json}", shown.len()))
     }
 
     fn check_links(&self, links: &str, total: usize) -> Result<(), String> {
         let next = self.limit.map(|limit| self.offset + limit);
         let next = next.filter(|next| *next < total);
         let found = next_offset(links);
-        match found == next && links.is_empty() == self.limit.is_none() {
-            true => Ok(()),
-            false => Err(format!("{links:?} leads to {found:?}, and not to {next:?}")),
-        }
+        ensure(found == next && links.is_empty() == self.limit.is_none(), || {
+            format!("{links:?} leads to {found:?}, and not to {next:?}")
+        })
     }
 
     fn check_order(&self, rows: &[Json]) -> Result<(), String> {
@@ -304,10 +301,9 @@ impl Several {
             verdict.map_err(|why| format!("{why}; {symbol}, {fields:?}, {ask:?}"))?;
         }
         let errors = json["errors"].items().len();
-        match next == Some("errors") && errors == missing + self.strangers {
-            true => Ok(()),
-            false => Err(format!("{next:?} and {errors} errors in {json}")),
-        }
+        ensure(next == Some("errors") && errors == missing + self.strangers, || {
+            format!("{next:?} and {errors} errors in {json}")
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::ledger::{Ledger, Offsets, Quoted, Span, Tri, Window};
 use super::naive::Figures;
+use super::trace::ensure;
 use super::truth::Truth;
 use crate::support::{FIGURES, Json};
 use marketd::config::HistoryConfig;
@@ -74,9 +75,7 @@ impl Books<'_> {
     ) -> Result<(), String> {
         let begin = ["symbol", "base", "quote", "source"];
         let members = [&begin[..], &FIGURES, &["timestamp", "receivedAt", "stale"]].concat();
-        if quote.keys() != members {
-            return Err(format!("a quote's members are {:?}", quote.keys()));
-        }
+        ensure(quote.keys() == members, || format!("a quote's members are {:?}", quote.keys()))?;
         let symbol = &self.symbols[market];
         let (base, of) = symbol.split_once('/').expect("a canonical symbol");
         if quote["symbol"] != symbol.as_str() || quote["base"] != base || quote["quote"] != of {
@@ -135,10 +134,7 @@ impl Books<'_> {
             names.all(|(ours, theirs)| same(&shown[*ours], figures.get(theirs), false))
         };
         let mut figures = seen.iter().filter_map(|state| state.1.figures.as_deref());
-        match figures.any(is_shown) {
-            true => Ok(()),
-            false => Err(format!("nobody said {shown}")),
-        }
+        ensure(figures.any(is_shown), || format!("nobody said {shown}"))
     }
 
     /// A market of a category.
@@ -156,25 +152,17 @@ impl Books<'_> {
             "receivedAt",
             "stale",
         ];
-        if market.keys() != MEMBERS {
-            return Err(format!("a market's members are {:?}", market.keys()));
-        }
+        ensure(market.keys() == MEMBERS, || format!("a market's members are {:?}", market.keys()))?;
         let at = self.market(market["symbol"].text().unwrap_or_default())?;
-        if self.known(at) == Tri::No {
-            return Err(format!("{} is not tracked", self.symbols[at]));
-        }
+        ensure(self.known(at) != Tri::No, || format!("{} is not tracked", self.symbols[at]))?;
         if market["source"].is_null() {
-            if self.has_quote(at, None) == Tri::Yes {
-                return Err(format!("no quote in {market}"));
-            }
+            ensure(self.has_quote(at, None) != Tri::Yes, || format!("no quote in {market}"))?;
             return Ok(());
         }
         self.check_state(market, at, None, text, &|figures, market| {
             for name in ["last", "percentage", "quoteVolume"] {
                 let value = figures.get(name);
-                if !same(&market[name], value, text) {
-                    return Err(format!("{name} was {value:?}"));
-                }
+                ensure(same(&market[name], value, text), || format!("{name} was {value:?}"))?;
             }
             Ok(())
         })

@@ -49,6 +49,11 @@ pub fn seconds(us: u64) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
+/// An error with this reason, unless something is so.
+pub fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(why()) }
+}
+
 /// A span in microseconds.
 pub fn us(span: Duration) -> u64 {
     span.as_micros() as u64

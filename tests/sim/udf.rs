@@ -11,6 +11,7 @@ use super::charts::{ChartAsk, ChartFields, ChartRow};
 use super::grammar::{Ask, Grammar, Kind};
 use super::ledger::Tri;
 use super::quotes::Books;
+use super::trace::ensure;
 use super::weather::SECOND;
 use crate::support::naive::{INTERVALS, candle_at, length_ms};
 use crate::support::{Json, Rng};
@@ -124,10 +125,7 @@ impl Page {
         }
         if let Found::Error(why) = &found {
             let may_be_unknown = is_tracked != Tri::Yes || ledger.has_list(books.span) != Tri::Yes;
-            return match may_be_unknown {
-                true => Ok(()),
-                false => Err(format!("no reason for {why:?}")),
-            };
+            return ensure(may_be_unknown, || format!("no reason for {why:?}"));
         }
         let ask = ChartAsk {
             market: self.market,
@@ -192,10 +190,9 @@ impl UdfAsk {
         let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
         if let UdfAsk::Time = self {
             let shown: i64 = text.parse().map_err(|_| text.to_string())?;
-            return match shown == unix_ms.div_euclid(1000) {
-                true => Ok(()),
-                false => Err(format!("it is {unix_ms}, and not {shown}")),
-            };
+            return ensure(shown == unix_ms.div_euclid(1000), || {
+                format!("it is {unix_ms}, and not {shown}")
+            });
         }
         let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
         match self {
@@ -211,10 +208,7 @@ impl UdfAsk {
                     Tri::Maybe => is_known || is_error,
                     Tri::No => is_error || books.sources.iter().any(|it| it.remembers),
                 };
-                match is_right {
-                    true => Ok(()),
-                    false => Err(format!("{} is {json}", books.symbols[*market])),
-                }
+                ensure(is_right, || format!("{} is {json}", books.symbols[*market]))
             }
             UdfAsk::Quotes(markets) => check_quotes(markets, &json, books),
             UdfAsk::History(page) => page.check(&json, books),
@@ -266,9 +260,7 @@ fn check_quotes(markets: &[usize], json: &Json, books: &Books<'_>) -> Result<(),
     }
     for (market, item) in markets.iter().zip(items) {
         let symbol = &books.symbols[*market];
-        if item["n"].text() != Some(symbol) {
-            return Err(format!("{symbol} is {item}"));
-        }
+        ensure(item["n"].text() == Some(symbol), || format!("{symbol} is {item}"))?;
         let is_shown = item["s"] == "ok";
         match books.has_quote(*market, None) {
             Tri::Yes if !is_shown => return Err(format!("no quote of {symbol}: {item}")),

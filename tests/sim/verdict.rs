@@ -6,6 +6,7 @@ use super::grammar::{Ask, Kind};
 use super::ledger::{Ledger, Moment, Tri};
 use super::lists::{List, Piece};
 use super::quotes::Books;
+use super::trace::ensure;
 use crate::support::Json;
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -92,20 +93,18 @@ impl Allowance {
         if answer.status != 429 {
             self.taken += 1;
             let most = self.burst + now * self.per_minute / 60_000_000 + 1;
-            return match self.taken <= most {
-                true => Ok(()),
-                false => Err(format!("{} requests of {most} are answered", self.taken)),
-            };
+            return ensure(self.taken <= most, || {
+                format!("{} requests of {most} are answered", self.taken)
+            });
         }
         let retry = number("Retry-After")?;
         if left > 0 || retry != Some(reset) || !(1..=1 + 60 / self.per_minute).contains(&reset) {
             return Err(format!("429, {left} left, {reset} s, but {retry:?}"));
         }
         let least = self.burst.saturating_sub(self.others);
-        match self.taken >= least || self.is_late {
-            true => Ok(()),
-            false => Err(format!("429 after {} requests of {least}", self.taken)),
-        }
+        ensure(self.taken >= least || self.is_late, || {
+            format!("429 after {} requests of {least}", self.taken)
+        })
     }
 }
 
@@ -262,9 +261,7 @@ fn check_error(ask: &Ask, answer: &Answer) -> Result<(), String> {
     if answer.status >= 400 && (!whole || json["status"] != i64::from(answer.status)) {
         // Health says what it says with 503 too.
         let health = matches!(ask.kind, Kind::Health) && answer.status == 503;
-        if !health {
-            return Err(format!("an error's body is {json}"));
-        }
+        ensure(health, || format!("an error's body is {json}"))?;
     }
     Ok(())
 }
@@ -340,10 +337,7 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
         }
         _ => false,
     };
-    match justified {
-        true => Ok(()),
-        false => Err(format!("no reason for {}", answer.body.escape_ascii())),
-    }
+    ensure(justified, || format!("no reason for {}", answer.body.escape_ascii()))
 }
 
 fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
@@ -504,10 +498,7 @@ fn check_prometheus(body: &[u8], context: &Context<'_>) -> Result<(), String> {
             total = number()?;
         }
     }
-    match closed + context.open == total {
-        true => Ok(()),
-        false => {
-            Err(format!("{total} connections, {closed} closed for a reason, {} open", context.open))
-        }
-    }
+    ensure(closed + context.open == total, || {
+        format!("{total} connections, {closed} closed for a reason, {} open", context.open)
+    })
 }

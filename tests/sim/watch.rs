@@ -4,11 +4,14 @@
 use super::client::{Client, Stage};
 use super::exchange::Meaning;
 use super::listeners::Heard;
+use super::trace::ensure;
 use super::trace::us;
 use super::weather::SECOND;
 use super::wire::{JUST_NOW, Link, Peer};
 use super::world::World;
+use marketd::config::Limits;
 use marketd::table::Key;
+use std::time::Duration;
 
 /// Deadlines of clients are looked at once a second.
 const SWEEP: u64 = SECOND + 300_000;
@@ -61,72 +64,38 @@ impl World {
 
     fn look_at_client(&self, key: Key, at: usize) -> Result<(), String> {
         let (link, client) = (&self.links[&key], &self.clients[at]);
-        let for_too_long = |since: u64, span: u64| self.now > since + span + SWEEP + self.stall;
-        let pending = self.core.outgoing(key).len();
-        if link.is_broken() {
-            return match for_too_long(
-                link.active.max(client.since),
-                self.longest(|it| it.idle_timeout),
-            ) {
-                true => Err("its broken connection is still here".to_string()),
-                false => Ok(()),
-            };
-        }
-        if pending > 0 {
-            if link.is_writable() && link.room > 0 && for_too_long(client.since, 0) {
-                return Err(format!("{pending} bytes are made and not sent"));
-            }
-            let since = link.active.max(client.since);
-            return match for_too_long(since, self.longest(|it| it.write_timeout)) {
-                true => Err(format!("it takes nothing of {pending} bytes and is still here")),
-                false => Ok(()),
-            };
-        }
+        let (alive, pending) = (link.active.max(client.since), self.core.outgoing(key).len());
+        let too_long = SWEEP + self.stall;
+        let is_stuck = |since: u64| self.now > since + too_long;
+        let of = |limit: fn(&Limits) -> Duration| self.longest(limit);
         let heard = client.listener.as_ref().map(|it| it.heard());
-        if heard == Some(Heard::Stream) {
-            return match for_too_long(client.since, self.longest(|it| it.stream_heartbeat)) {
-                true => Err("its stream is silent".to_string()),
-                false => Ok(()),
-            };
-        }
         let was_told = client.listener.as_ref().is_some_and(|it| it.was_told());
-        if client.talk.closing || link.finished || was_told {
-            return match for_too_long(link.active, self.longest(|it| it.linger)) {
-                true => Err("the last answer is sent and it is still here".to_string()),
-                false => Ok(()),
-            };
-        }
-        if client.talk.owed() > 0 {
-            let first = client.talk.pending.front().and_then(|first| first.arrived);
-            let since = first.unwrap_or(0).max(client.talk.last_answer);
-            return match for_too_long(since.max(client.since), self.longest(|it| it.chart_wait)) {
-                true => {
-                    let target = &client.talk.pending[0].ask.target;
-                    Err(format!("{target} is not answered"))
-                }
-                false => Ok(()),
-            };
-        }
-        if link.unread() > 0 && !link.queued && for_too_long(link.active.max(client.since), 0) {
-            let wanted = self.core.wants_read(key);
-            return Err(format!(
-                "{} bytes have come and nobody reads them (wanted: {wanted})",
-                link.unread()
-            ));
-        }
-        let (since, span) = match client.partial_since {
-            Some(since) => {
-                (since, self.longest(|it| it.head_timeout) + self.longest(|it| it.body_timeout))
-            }
-            None => (link.active.max(client.since), self.longest(|it| it.idle_timeout)),
+        // What it waits for, since when, and for how long at most.
+        let (since, span, why) = if link.is_broken() {
+            (alive, of(|it| it.idle_timeout), "its broken connection is still here")
+        } else if pending > 0 && link.is_writable() && link.room > 0 && is_stuck(client.since) {
+            (client.since, 0, "bytes are made and not sent")
+        } else if pending > 0 {
+            (alive, of(|it| it.write_timeout), "it takes nothing and is still here")
+        } else if heard == Some(Heard::Stream) {
+            (client.since, of(|it| it.stream_heartbeat), "its stream is silent")
+        } else if client.talk.closing || link.finished || was_told {
+            (link.active, of(|it| it.linger), "the last answer is sent and it is still here")
+        } else if let Some(first) = client.talk.pending.front().filter(|_| client.talk.owed() > 0) {
+            let since = first.arrived.unwrap_or(0).max(client.talk.last_answer);
+            (since.max(client.since), of(|it| it.chart_wait), "its request is not answered")
+        } else if link.unread() > 0 && !link.queued && is_stuck(alive) {
+            (alive, 0, "bytes have come and nobody reads them")
+        } else if let Some(since) = client.partial_since {
+            let span = of(|it| it.head_timeout) + of(|it| it.body_timeout);
+            (since, span, "it is within a request and still here")
+        } else {
+            (alive, of(|it| it.idle_timeout), "it is idle and still here")
         };
-        match for_too_long(since, span) {
-            true => Err(format!(
-                "it is idle and still here (within a request: {})",
-                client.partial_since.is_some()
-            )),
-            false => Ok(()),
-        }
+        ensure(self.now <= since + span + too_long, || {
+            let asked = client.talk.pending.front().map(|it| &it.ask.target);
+            format!("{why}: {pending} bytes pending, {} unread, {asked:?}", link.unread())
+        })
     }
 
     /// Keeps note of since when a client is in the middle of a request.
@@ -256,9 +225,7 @@ impl World {
         if client.refused && client.talk.answers == 0 {
             return Ok("it was refused, and another one came");
         }
-        if owed > 0 {
-            return Err(format!("closed with {owed} requests unanswered"));
-        }
+        ensure(owed == 0, || format!("closed with {owed} requests unanswered"))?;
         if link.has_ended() && link.unread() == 0 {
             return Ok("it has sent its last byte");
         }

@@ -4,6 +4,7 @@
 //! by which marketd comes to its claims.
 
 use super::super::charts::{ChartRow, read_rows};
+use super::super::trace::ensure;
 use super::market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use crate::support::Json;
 use crate::support::message::field;
@@ -204,10 +205,9 @@ impl Chart<'_> {
     /// What is complete lacks nothing that was traded.
     fn check_complete(&self) -> Result<(), String> {
         if !self.is_complete {
-            return match self.asked.is_calm {
-                true => Err("it is not complete, though all has been well for long".to_string()),
-                false => Ok(()),
-            };
+            return ensure(!self.asked.is_calm, || {
+                "it is not complete, though all has been well for long".to_string()
+            });
         }
         let mut slots = self.closed();
         let missing = slots
