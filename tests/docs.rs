@@ -197,6 +197,26 @@ fn the_tables_of_the_interface_are_complete() {
 }
 
 #[test]
+fn the_types_that_a_request_passes_are_in_the_files_that_are_named() {
+    let page = read(&file("src/docs/architecture.md"));
+    let section = page.split("## The way of a request\n").nth(1).expect("it is there");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let (mut last, mut seen) = ("", 0);
+    for quoted in section.split('`').skip(1).step_by(2) {
+        if quoted.ends_with(".rs") {
+            let paths = ["src/core/clients", "src"].map(|root| file(root).join(quoted));
+            let path = paths.iter().find(|path| path.is_file());
+            let path = path.unwrap_or_else(|| panic!("{quoted}: there is no such file"));
+            assert!(read(path).contains(last), "{last} is not in {quoted}");
+            seen += 1;
+        } else if quoted.starts_with(|first: char| first.is_ascii_uppercase()) {
+            last = quoted.rsplit("::").next().unwrap_or_default();
+        }
+    }
+    assert!(seen > 15, "{seen} files");
+}
+
+#[test]
 fn the_tables_of_operations_are_complete() {
     let page = read(&file("src/docs/operations.md"));
     let listed = column(&page, 0);

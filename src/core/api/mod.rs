@@ -53,10 +53,10 @@
 //!    a line to `src/docs/changelog.md`.
 //! 5. Test it in `tests/loopback`: the shape of its body in `contract.rs`; what it does in the file of its
 //!    family (`catalog.rs`, `quotes.rs`, `chart.rs`, `lists.rs`); its errors in `CASES` of `errors.rs`. Add
-//!    an address to the table of that name in `catalog.rs`, to `PACKED` or `PLAIN` of `packed.rs`, and, if it
-//!    has an ETag, to `ADDRESSES` of `tests/tags.rs`. In `described.rs`, add an address whose body is not
-//!    JSON to `others`. For a new name in braces, add a value to `check_addresses`, which asks each path
-//!    without parameters: a required one that is missing must be a 400, never a 404.
+//!    an address to `API`, `ECOSYSTEM` or `COMMON` of `catalog.rs`, to `PACKED` or `PLAIN` of `packed.rs`,
+//!    and, if it has an ETag, to `ADDRESSES` of `tests/tags.rs`. In `described.rs`, add an address whose body
+//!    is not JSON to `others`. For a new name in braces, add a value to `check_addresses`, which asks each
+//!    path without parameters: a required one that is missing must be a 400, never a 404.
 
 mod body;
 pub mod chart;

@@ -77,7 +77,7 @@ impl DeferredResponses {
         self.waiting.first().map_or(Mono::NEVER, |(until, _)| *until)
     }
 
-    /// A response runs: it stands in line, or takes turns if it is begun.
+    /// A response runs: it joins the queue, at the front if it is begun.
     pub fn run(&mut self, key: Key, is_begun: bool) {
         match is_begun {
             false => self.running.push_back(key),
@@ -92,7 +92,7 @@ impl DeferredResponses {
         found.is_some_and(|it| self.waiting.remove(&it))
     }
 
-    /// More is to be made of a response: it comes behind those that take turns, before those in line.
+    /// More is to be made of a response: it comes behind those that take turns, before the rest of the queue.
     pub fn put_back(&mut self, key: Key, limits: &Limits) {
         let place = self.running.len().min(limits.deferred_responses.max(1) - 1);
         self.running.insert(place, key);
