@@ -147,7 +147,7 @@ struct Peer {
     unwritten: usize,
     unanswered: usize,
     sent: Instant,
-    /// The begin of a head whose rest is still to come.
+    /// The start of a head whose rest is still to come.
     head: Vec<u8>,
     /// Bytes of the present answer's body that are still to come.
     body: usize,

@@ -65,9 +65,9 @@ const CELLS: usize = MOST_ENDPOINTS * CLASSES;
 #[derive(Clone, Debug)]
 pub struct Requests {
     cells: [Histogram; CELLS],
-    /// Those of the current turn, whose duration is not known yet.
+    /// Requests of the current turn, whose duration is not known yet.
     turn: [u32; CELLS],
-    /// Which of them are not zero.
+    /// Which places of `turn` are not zero.
     touched: Vec<usize>,
 }
 

@@ -5,8 +5,8 @@
 //! fingerprints were made of the same parts in the same order, and have the same bytes. The body itself
 //! is not hashed.
 //!
-//! Invariant: adding is reversible. So the fingerprints of two lists that differ in one part always
-//! differ. Those of lists that differ in several parts are equal with a probability of 2^-64. Parts of
+//! Invariant: adding is reversible. So the fingerprints of two lists that differ in one part always differ.
+//! The fingerprints of two lists that differ in several parts are equal with a probability of 2^-64. Parts of
 //! different kinds always differ.
 
 /// The fingerprint of the parts so far.

@@ -69,7 +69,7 @@ impl<'a> RespValue<'a> {
         self.list().get(at)?.number()
     }
 
-    /// The same without its sign; 0 if it is none.
+    /// The number there without its sign; 0 if there is none.
     pub fn count_at(&self, at: usize) -> u64 {
         self.number_at(at).unwrap_or(0).unsigned_abs()
     }

@@ -332,7 +332,7 @@ pub struct KnownDialect {
 
 /// The dialects that a source may have.
 pub struct Dialects {
-    /// Those of this build.
+    /// The dialects that are built in.
     pub built_in: Vec<KnownDialect>,
     /// Reads a file: its name and its text.
     pub read: fn(&str, &str) -> Result<KnownDialect, Vec<ConfigFault>>,

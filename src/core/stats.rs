@@ -83,7 +83,7 @@ impl IndexMut<SourceId> for Status {
 pub struct Queues {
     /// Clients with bytes to be read or sent.
     pub clients: usize,
-    /// The same of connections to exchanges.
+    /// Connections to exchanges with bytes to be read or sent.
     pub upstreams: usize,
     /// Responses that wait for candles.
     pub waiting: usize,
@@ -292,9 +292,9 @@ pub struct SourceStatus {
     pub last_error_at: Option<UnixMs>,
     /// Why it failed.
     pub last_error: Option<String>,
-    /// From the request's first byte to the response's last, of the last good one.
+    /// From a request's first byte to its response's last, of the last request answered well.
     pub last_latency_ms: Option<u64>,
-    /// The same of all good ones.
+    /// The same durations of all requests answered well.
     pub latencies: Histogram,
     /// Body and head bytes of all responses.
     pub bytes_received: u64,
@@ -328,9 +328,9 @@ pub struct SourceStatus {
     pub spent_by_others: Option<u64>,
     /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until it was told.
     pub clock: Option<i64>,
-    /// That of the demo exchange, which nobody has to tell.
+    /// The clock of the demo exchange, which no response has to tell.
     pub given_clock: Option<SimulatedClock>,
-    /// Why it is in doubt. `None` also at the begin, until something was told.
+    /// Why the clock is in doubt. `None` also at the start, until some witness has told a time.
     pub clock_doubt: Option<ClockDoubt>,
     /// Items of responses that were refused.
     pub rejected: u64,

@@ -244,7 +244,7 @@ impl DialectForm {
         tickers.constants.check(numbers, &[], "tickers.constants", report);
         candles.constants.check(&[CandleField::Volume], &[], "candles.constants", report);
         let assets = [ListingField::Base, ListingField::Quote];
-        // Those of rules come last.
+        // The fields of rules come last.
         let numbers = &ListingField::ALL[ListingField::PriceStep.place()..];
         markets.constants.check(numbers, &assets, "markets.constants", report);
         let message = "only members of tickers are named after assets";
@@ -348,7 +348,7 @@ impl Dialect {
         KEPT.load(Ordering::Relaxed) + count <= KEPT_MOST
     }
 
-    /// The dialect of a source. That of a file is kept for as long as the program runs: see
+    /// The dialect of a source. A dialect from a file is kept for as long as the program runs: see
     /// [`Dialect::has_room`].
     pub fn for_source(source: &SourceConfig) -> Option<&'static Dialect> {
         if source.dialect_text.is_empty() {

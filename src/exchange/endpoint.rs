@@ -126,7 +126,7 @@ pub(super) type ByInterval<T> = BTreeMap<Stored, T>;
 pub(super) struct Counts(ByInterval<u32>);
 
 impl Counts {
-    /// That of an interval.
+    /// The count of an interval.
     pub(super) fn get(&self, interval: Stored) -> Option<u32> {
         self.0.get(&interval).copied()
     }

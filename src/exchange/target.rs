@@ -1,7 +1,7 @@
 //! Targets: path and query of a request, with placeholders.
 //!
 //! Owns the placeholders: `{id}`, `{ids}` for several markets, and for candles `{interval}`, `{limit}` (rows
-//! of a page), `{slots}` (as many rows as the range has), `{back}` (as many as there are from its begin until
+//! of a page), `{slots}` (as many rows as the range has), `{back}` (as many as there are from its start until
 //! now, for exchanges that send the newest alone), `{from}` and `{to}` (first and last open time); for pages
 //! of a list `{page}`, `{offset}` and `{cursor}`.
 //!
@@ -46,7 +46,7 @@ names! {
     /// The name of a placeholder.
     pub(super) enum PlaceholderName {
         Id "id"
-        /// Those of several markets.
+        /// The ids of several markets.
         Ids "ids"
         Interval "interval"
         Limit "limit"

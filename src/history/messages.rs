@@ -154,7 +154,7 @@ pub struct Written {
     pub updated: u64,
     /// Candles that were deleted.
     pub removed: u64,
-    /// Those of them that an eviction deleted ([`Changes::evict`](super::Changes::evict)).
+    /// How many of the deleted candles an eviction deleted ([`Changes::evict`](super::Changes::evict)).
     pub evicted: u64,
     /// Size of the file in bytes, once the log has been moved into it.
     pub bytes: u64,

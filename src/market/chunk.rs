@@ -125,7 +125,7 @@ impl Chunk {
         (self.present & mask(places)).count_ones() as usize
     }
 
-    /// Those of these places that have a candle.
+    /// Which of these places have a candle.
     pub(super) fn places(
         &self,
         places: Range<u32>,

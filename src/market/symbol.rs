@@ -177,7 +177,7 @@ impl Symbols {
         self.intern(&Spelling::of_name(name)?)
     }
 
-    /// The same of a name that the history file tells.
+    /// Like [`Symbols::number_of`], for a name from the history file.
     pub(super) fn recall(&mut self, name: &str) -> Option<SymbolId> {
         let spelling = Spelling::of_name(name)?;
         let known = self.get(&spelling);

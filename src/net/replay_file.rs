@@ -12,7 +12,7 @@ use std::path::Path;
 /// Most candles that are played, which take 88 bytes each: a day of 24 markets has 34,560 of a minute.
 const MOST: usize = 5_000_000;
 
-/// Slots before the begin that are played too: more than the 24 hours of a quote, and what is backfilled.
+/// Slots before the start that are played too: more than the 24 hours of a quote, and what is backfilled.
 const BEFORE: i64 = 1500;
 
 /// Lets the demo exchange play what the configuration says, if it says anything, and its clock begin with it.

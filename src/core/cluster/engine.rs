@@ -85,7 +85,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
+    /// The engine at this address, to which nothing is connected yet. Keys of its connections begin at
+    /// `first`.
     pub fn new(config: &ClusterConfig, first: usize, rng: Rng, now: Mono) -> Engine {
         let route = EngineRoute::new(config.url.clone());
         Engine {

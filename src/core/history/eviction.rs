@@ -24,7 +24,7 @@ pub fn evict(batch: &mut Batch, cx: &mut Context) -> bool {
     for (key, archived) in charts.archives() {
         let keep = charts.keep(key.interval);
         // What an exchange says, which may be years ahead, evicts nothing before this machine's clock has got
-        // there. That of the demo exchange is given.
+        // there. The clock of the demo exchange is given.
         let latest = cx.given_clock(key.source).map_or(cx.now.unix, |_| UnixMs(i64::MAX));
         let present = cx.exchange_time(key.source).min(latest);
         let before = key.interval.slot_of(present) - keep;

@@ -67,7 +67,7 @@ pub struct Budget {
     accounts: Vec<Account>,
     /// Units of all chosen requests since the start.
     spent: u64,
-    /// Those of the chosen requests that are not sent yet.
+    /// Units of the chosen requests that are not sent yet.
     pub unsent: u64,
     /// Units of all requests that were sent since the start.
     sent: u64,
@@ -88,7 +88,7 @@ struct Account {
     reports: VecDeque<Piece>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
-    /// The same of quotes alone, by their share of the pace.
+    /// Until when the average pays for all requests for quotes, by their share of the pace.
     quotes_paid_until: Mono,
     /// What others spent before this does not matter: it may be an earlier run.
     since: Mono,

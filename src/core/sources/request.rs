@@ -23,7 +23,7 @@ use crate::market::Catalog;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
-/// Bytes of a body's begin that are told of it, if it is not JSON.
+/// Bytes from the start of a body that are shown if it is not JSON.
 const BEGIN_TOLD: usize = 40;
 
 /// Bytes of a redirect's target that are told.

@@ -159,7 +159,7 @@ impl Staged {
         }
     }
 
-    /// The same with the items of the next page.
+    /// These items together with the items of the next page.
     fn with(mut self, mut page: Staged) -> Staged {
         (self.sent[1], self.next, self.tag) = (page.sent[1], page.next, None);
         self.bytes += page.bytes;

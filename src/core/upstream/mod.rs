@@ -202,7 +202,7 @@ impl Upstream {
         }
     }
 
-    /// Bytes to send on a connection that is being opened, and whether bytes from it are welcome. Those of
+    /// Bytes to send on a connection that is being opened, and whether bytes from it are welcome. Bytes of
     /// the TLS handshake are the driver's. `None`: it is open, and its user knows.
     pub fn interest(&self, conn: usize, key: Key) -> Option<(&[u8], bool)> {
         let it = &self.all[conn];

@@ -135,7 +135,7 @@ impl World {
         Now { mono: Mono(now.mono.0 - node.lost_us), unix: now.unix + node.skew_ms }
     }
 
-    /// That of a node with these sources.
+    /// The configuration of a node with these sources.
     fn config(&self, at: usize, sources: &[&str]) -> Config {
         // Each is an exchange of its own.
         let port = |id: &str| id.bytes().map(u16::from).sum::<u16>();
