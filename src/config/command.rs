@@ -135,7 +135,7 @@ pub struct Export {
     pub sources: Vec<String>,
     /// True if any other source in the file may stand in for those, after them.
     pub any_source: bool,
-    /// Those that begin at or after the first of these times, and before the second.
+    /// Candles that begin at or after the first of these times, and before the second.
     pub times: Range<UnixMs>,
     /// How they are written.
     pub format: ExportFormat,

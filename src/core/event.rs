@@ -289,20 +289,20 @@ named! {
 pub struct ReloadStatus {
     /// Configurations that were taken in.
     pub taken: u64,
-    /// Those that were refused.
+    /// Configurations that were refused.
     pub refused: u64,
     /// If the last one was refused: when.
     pub refused_at: Option<UnixMs>,
 }
 
 impl ReloadStatus {
-    /// One was taken in.
+    /// A configuration was taken in.
     pub fn take(&mut self) {
         self.taken += 1;
         self.refused_at = None;
     }
 
-    /// One was refused at this time.
+    /// A configuration was refused at this time.
     pub fn refuse(&mut self, at: UnixMs) {
         self.refused += 1;
         self.refused_at = Some(at);

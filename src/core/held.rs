@@ -53,7 +53,7 @@ impl HeldByClients {
         pending + making + streams + requests + connections * CONNECTION_BYTES
     }
 
-    /// One client holds this much now, and so much before; it has a request in flight if the flag is set.
+    /// A client holds `now`, and held `before`. The flags say whether it has a request in flight.
     #[inline]
     pub fn replace(&mut self, before: (HeldByClient, bool), now: (HeldByClient, bool)) {
         let ((before, was_busy), (now, is_busy)) = (before, now);

@@ -98,9 +98,9 @@ pub struct Queues {
 /// How far the backfill of a source has come, in candles of all series that are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backfill {
-    /// As many as the configuration wants, and the exchange serves.
+    /// Candles that the configuration wants and the exchange serves.
     pub wanted: u64,
-    /// Those that are known.
+    /// Wanted candles that are known.
     pub done: u64,
     /// The pace of the last minute; 0 if nothing is missing.
     pub per_minute: u64,
@@ -218,7 +218,7 @@ pub struct ClusterStatus {
     pub sources: Vec<ClusterSource>,
     /// Entries, lists and requests for candles that were published.
     pub published: u64,
-    /// Those that could not be published.
+    /// Entries, lists and requests that could not be published.
     pub dropped: u64,
     /// Entries of other nodes that were applied.
     pub applied: u64,
@@ -282,9 +282,9 @@ pub struct SourceStatus {
     pub ok: u64,
     /// Requests that failed, for whatever reason.
     pub errors: u64,
-    /// Those that failed by a deadline.
+    /// Requests that failed by a deadline.
     pub timeouts: u64,
-    /// Those that the exchange refused as too many.
+    /// Requests that the exchange refused as too many.
     pub rate_limited: u64,
     /// Last request answered well.
     pub last_success_at: Option<UnixMs>,

@@ -151,7 +151,7 @@ impl ListingForm {
         symbols.iter().map(id).collect()
     }
 
-    /// These ids by the requests that the list of their markets takes.
+    /// Divides these ids among the requests that the list of their markets takes.
     pub(super) fn parts<'i>(&self, ids: &'i [String]) -> Chunks<'i, String> {
         ids.chunks(self.several.as_ref().map_or(1, |it| it.most as usize))
     }

@@ -40,7 +40,7 @@ struct Figures {
     waiting: AtomicUsize,
     /// Lost lines since the start.
     lost: AtomicU64,
-    /// Those that the log has not told.
+    /// Lost lines that the log has not told of yet.
     untold: AtomicU64,
     /// While bytes are being written: since when, in microseconds of the system's clock; else 0.
     since_us: AtomicU64,

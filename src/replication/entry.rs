@@ -101,7 +101,7 @@ pub struct SeriesPart {
 /// A page of candles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentCandles {
-    /// Whose, and what was asked for.
+    /// The series, and the slots that were asked for.
     pub series: SeriesPart,
     /// The exchange's time when it was asked: a candle that had ended by then is closed.
     pub closed_before: UnixMs,
@@ -118,9 +118,9 @@ pub struct SentCandles {
 /// Why bytes are not an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryError {
-    /// They are of this version, which is newer than [`VERSION`].
+    /// The bytes are of this version, which is newer than [`VERSION`].
     Newer(u8),
-    /// They are damaged, or exceed a bound.
+    /// The bytes are damaged, or exceed a bound.
     Malformed,
 }
 

@@ -154,9 +154,9 @@ impl Position {
 /// The symbols whose quotes a stream tells.
 #[derive(Debug)]
 pub enum StreamedSymbols {
-    /// These, each once: a place is empty if its symbol has another one, or is unknown.
+    /// These symbols, each once. A place is empty if its symbol has another place, or is unknown.
     Named(Box<[Option<SymbolId>]>),
-    /// Every one, also those that become known later.
+    /// Every symbol, also symbols that become known later.
     All,
 }
 
@@ -169,7 +169,7 @@ impl StreamedSymbols {
         }
     }
 
-    /// Those that the request names, as far as they are known, with their places.
+    /// The symbols that the request names, as far as they are known, with their places.
     pub fn named(&self) -> impl Iterator<Item = (usize, SymbolId)> {
         (0..).zip(self.places()).filter_map(|(at, symbol)| Some((at, (*symbol)?)))
     }

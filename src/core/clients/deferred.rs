@@ -59,9 +59,10 @@ impl Pending {
 /// See the module's page.
 #[derive(Default)]
 pub struct DeferredResponses {
-    /// Those that wait for candles, by their deadlines.
+    /// Responses that wait for candles, by their deadlines.
     pub waiting: BTreeSet<(Mono, Key)>,
-    /// Those that run. The first `limits.deferredResponses` of them take turns. Some connections may be gone.
+    /// Responses that run. The first `limits.deferredResponses` of them take turns. Some connections may be
+    /// gone.
     pub running: VecDeque<Key>,
 }
 

@@ -67,7 +67,7 @@ pub struct Engine {
     pub trouble: Option<String>,
     /// When it is tried again, once it is closed.
     pub retry_at: Mono,
-    /// Whose connection a key names, until its socket is closed.
+    /// Which connection a key names, until its socket is closed.
     pub connections: Table<Which>,
     /// Its connections, by `Which`.
     pub upstream: Upstream,
@@ -127,7 +127,7 @@ impl Engine {
         &mut self.links[which as usize]
     }
 
-    /// Whose connection this is.
+    /// Which connection has this key.
     pub fn which(&self, key: Key) -> Option<Which> {
         let which = *self.connections.get(key)?;
         self.upstream.has_key(which as usize, key).then_some(which)

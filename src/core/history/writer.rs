@@ -52,7 +52,7 @@ const SERIES_A_SLICE: usize = 64;
 pub enum Pace {
     /// None.
     Hold,
-    /// Those that clients wait for, and the newest: the disk fails, and the service goes on.
+    /// Candles that clients wait for, and the newest: the disk fails, and the service goes on.
     NewestAndAsked,
     /// All.
     Free,

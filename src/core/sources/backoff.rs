@@ -49,7 +49,7 @@ pub struct Failures {
 /// The failures of one kind.
 #[derive(Debug, Default)]
 struct KindFailures {
-    /// Those at single markets since the last good answer.
+    /// Failures at single markets since the last good answer.
     in_a_row: u32,
     /// When the running back-off began.
     since: Mono,

@@ -102,7 +102,7 @@ struct Piece {
     units: u64,
 }
 
-/// Those pieces that count at this time, if each counts for this long.
+/// The pieces that count now, if each counts for `span`.
 fn counting(pieces: &VecDeque<Piece>, span: Duration, now: Mono) -> impl Iterator<Item = &Piece> {
     pieces.iter().filter(move |piece| now < piece.last + span)
 }

@@ -139,7 +139,7 @@ mod tests {
         Route::new(&Url::parse(url).expect("well-formed"), proxy)
     }
 
-    /// One that tries the first of so many addresses.
+    /// A connection that tries the first of so many addresses.
     fn begun(count: u32, deadline: u64) -> UpstreamConnection {
         let deadline = at(deadline).mono;
         let mut conn =
@@ -150,7 +150,7 @@ mod tests {
         conn
     }
 
-    /// One whose address has been connected to.
+    /// A connection whose address has been connected to.
     fn connected(route: &Route) -> UpstreamConnection {
         let mut conn = begun(1, 9);
         conn.advance(route, at(0));
