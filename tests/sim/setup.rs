@@ -88,13 +88,13 @@ fn world_of(
     disk: Option<Disk>,
     rng: &mut Rng,
 ) -> World {
-    let begin = *rng.pick(&BEGINS) + rng.between(0, 9) * 1000;
     // Clocks differ: mostly by little, sometimes by minutes, and sometimes by hours.
     let skew = match rng.below(8) {
         0 => rng.between(-300_000, 300_000),
         1 => rng.between(-4 * HOUR_MS, 4 * HOUR_MS),
         _ => rng.between(-300, 300),
     };
+    let begin = *rng.pick(&BEGINS) + rng.between(0, 9) * 1000;
     let unix_ms = begin + skew;
     let now = Now { mono: Mono(0), unix: UnixMs(unix_ms) };
     let is_restless = theme == Theme::Reloads;
