@@ -158,43 +158,6 @@ fn slow_requests_are_timed_out_and_idle_connections_closed() {
 }
 
 #[test]
-fn a_client_above_the_cap_is_told_so_and_there_is_room_again_after_one_has_left() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    // Whoever is refused ends its side, so that nobody lingers; but it may take its time.
-    let limits = json!({ "maxConnections": 2, "lingerMs": 60_000 });
-    let marketd =
-        Marketd::with_config(with(config(&[source("fake", &exchange)]), "limits", limits));
-    let addr = marketd.addr();
-    let mut first = Client::connect(addr);
-    first.get("/health");
-    let mut second = Client::connect(addr);
-    second.get("/health");
-    for _ in 0..3 {
-        let mut third = Client::connect(addr);
-        let answer = third.send_get("/api/v1/quotes/BTCUSDT").and_then(|()| third.read());
-        let answer = answer.expect("it is told");
-        error(&answer, 503, "unavailable", None);
-        assert!(answer.header_lists("Connection", "close"));
-        third.finish();
-        assert!(third.read_to_close().is_ok_and(|rest| rest.is_empty()));
-    }
-    // A probe is served.
-    for target in ["/health", "/health/live", "/health/ready"] {
-        let probed = Client::connect(addr).get(target);
-        assert_ne!(probed.json()["code"], "unavailable", "{target}: {}", probed.text());
-    }
-    assert_eq!(second.get("/health/live").status, 200);
-    let counted = first.get("/api/v1/metrics").exact();
-    assert_eq!(counted["http"]["rejected"], 3, "{counted}");
-    drop(second);
-    eventually(LONG, || {
-        let mut client = Client::connect(addr);
-        let answer = client.send_get("/api/v1/categories").and_then(|()| client.read());
-        answer.is_ok_and(|answer| answer.status == 200).then_some(())
-    });
-}
-
-#[test]
 fn methods_that_are_known_are_refused_and_options_answered() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let marketd = start(&config(&[source("fake", &exchange)]));

@@ -105,20 +105,28 @@ fn every_row_is_answered_over_a_socket_byte_by_byte() {
 }
 
 #[test]
-fn an_address_has_its_cap_over_a_socket_too() {
-    let marketd = start_with(json!({ "connectionsPerAddress": 2, "lingerMs": 60_000 }));
+fn connections_have_their_caps_over_a_socket_too() {
     let live = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
-    let mut clients: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
-    for client in &mut clients {
-        assert_eq!(client.get("/health/live").status, 200);
+    for cap in ["connectionsPerAddress", "maxConnections"] {
+        // Whoever is refused ends its side, so that nobody lingers; but it may take its time.
+        let marketd = start_with(json!({ cap: 2, "lingerMs": 60_000 }));
+        let mut clients: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
+        for client in &mut clients {
+            assert_eq!(client.get("/health/live").status, 200);
+        }
+        for _ in 0..3 {
+            let third = talk(marketd.addr(), [&live[..]]).expect("it is told");
+            assert_eq!(summary(&third), "503 unavailable", "{cap}");
+            assert!(third[0].closes, "{cap}");
+        }
+        let counted = clients[0].get("/api/v1/metrics");
+        assert_eq!(counted.exact()["http"]["rejected"], 3, "{cap}: {}", counted.text());
+        drop(clients);
+        eventually(PATIENCE, || {
+            let answers = talk(marketd.addr(), [&live[..]]).ok()?;
+            (summary(&answers) == "200").then_some(())
+        });
     }
-    let third = talk(marketd.addr(), [&live[..]]).expect("it is told");
-    assert_eq!(summary(&third), "503 unavailable");
-    drop(clients);
-    eventually(PATIENCE, || {
-        let answers = talk(marketd.addr(), [&live[..]]).ok()?;
-        (summary(&answers) == "200").then_some(())
-    });
 }
 
 #[test]
