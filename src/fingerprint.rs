@@ -51,7 +51,6 @@ impl Default for Fingerprint {
 
 impl Fingerprint {
     /// Adds the next part.
-    #[inline]
     pub fn add(&mut self, part: Part<'_>) {
         let (kind, value) = match part {
             Part::Catalog(version) => (1, version),
@@ -73,7 +72,6 @@ impl Fingerprint {
     }
 
     /// The fingerprint as a number.
-    #[inline]
     pub fn number(self) -> u64 {
         self.0
     }
@@ -89,7 +87,6 @@ impl Fingerprint {
     }
 
     /// Mixes a word in with the output function of SplitMix64, which is a bijection.
-    #[inline]
     fn mix(&mut self, word: u64) {
         let mut mixed = self.0 ^ word;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

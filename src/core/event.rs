@@ -126,7 +126,6 @@ pub type WorkSet = u16;
 
 impl LongWork {
     /// The set of this kind, if there is some of it.
-    #[inline]
     pub fn if_any(self, has_some: bool) -> WorkSet {
         WorkSet::from(has_some) << self as u16
     }

@@ -245,7 +245,6 @@ struct KnownFields<'a> {
 
 impl<'a> KnownFields<'a> {
     /// Notes a field. The length of its name is compared first, which excludes most fields.
-    #[inline]
     fn field(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Error> {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         match name.len() {

@@ -39,7 +39,6 @@ impl AccessLog {
 
     /// What the line of a request begins with, if lines are written. It is kept until the response is
     /// written. `client`: the address that the request counts for. `head`: empty if no request could be read.
-    #[inline]
     pub fn describe(&self, client: Option<IpAddr>, head: &[u8]) -> Option<Box<str>> {
         self.on.then(|| format!("peer={} {}", shown(client), describe(head)).into_boxed_str())
     }

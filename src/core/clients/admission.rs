@@ -48,7 +48,6 @@ impl Admission {
 
     /// Admits a request of this peer, or not. Returns the client address that it counts for, if known, and
     /// what that has left, if there is a limit.
-    #[inline]
     pub fn admit(
         &mut self,
         peer: Option<IpAddr>,
@@ -80,7 +79,6 @@ impl Admission {
     }
 
     /// True if every request of this peer is admitted, and counts for the peer itself.
-    #[inline]
     pub fn is_free(&self, peer: Option<IpAddr>) -> bool {
         peer.is_some() && self.trusted.is_empty() && !self.rates.is_on()
     }

@@ -73,7 +73,6 @@ impl DeferredResponses {
     }
 
     /// The earliest deadline of those that wait: when [`Clients::wake`](super::Clients::wake) is wanted.
-    #[inline]
     pub fn due(&self) -> Mono {
         self.waiting.first().map_or(Mono::NEVER, |(until, _)| *until)
     }

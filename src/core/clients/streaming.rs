@@ -134,7 +134,6 @@ impl Streams {
     }
 
     /// True if [`Streams::step`] has something to do.
-    #[inline]
     pub fn has_work(&self, cx: &Context) -> bool {
         let has_work =
             || !self.queue.is_empty() || !self.leaving.is_empty() || self.has_changes(cx);
@@ -239,7 +238,6 @@ impl Streams {
     }
 
     /// A client has taken `count` bytes. If it has a stream, they are bytes of the stream.
-    #[inline]
     pub fn sent(&mut self, connection: &mut Connection, count: usize) {
         let is_all = connection.output.is_empty();
         if let Some(stream) = &mut connection.stream {
