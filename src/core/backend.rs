@@ -42,8 +42,6 @@ pub struct Backend {
     has_progressed: bool,
     /// The most sources that there may be, those that have ended included.
     most_sources: usize,
-    /// A configuration that waits to be taken in.
-    reload: Option<Box<Reload>>,
 }
 
 /// What the parts of the backend want next.
@@ -80,7 +78,6 @@ impl Backend {
             next_wake: Cell::new(None),
             has_progressed: false,
             most_sources: Sources::most(&cx.config),
-            reload: None,
         }
     }
 
@@ -141,32 +138,17 @@ impl Backend {
         self.relay(cx);
     }
 
-    /// Keeps a configuration until it can be taken in. The error says why nothing is changed.
+    /// Takes in a configuration, and returns the former one. Calls `accepted` before anything changes. The
+    /// error says why nothing has changed.
     pub fn reconfigure(
         &mut self,
         config: Config,
         fixed: Vec<&'static str>,
-        cx: &Context,
-    ) -> Result<(), String> {
+        accepted: impl FnOnce(),
+        cx: &mut Context,
+    ) -> Result<Config, String> {
         let reload = Reload::new(config, fixed, self.most_sources, cx)?;
-        self.reload = Some(Box::new(reload));
-        Ok(())
-    }
-
-    /// True while a configuration waits to be taken in.
-    #[inline]
-    pub fn is_reloading(&self) -> bool {
-        self.reload.is_some()
-    }
-
-    /// Takes in the waiting configuration, and returns the former one. Returns `None` while a market list
-    /// waits to be applied, because that list was read with the former settings.
-    #[cold]
-    pub fn take_reload(&mut self, cx: &mut Context) -> Option<Config> {
-        if self.sources.has_new_list() {
-            return None;
-        }
-        let reload = self.reload.take()?;
+        accepted();
         let old = reload.apply(&mut self.sources, &mut self.history, cx);
         if let Some(cluster) = self.cluster.get_mut() {
             cluster.reconfigure(&mut self.sources, cx);
@@ -174,7 +156,7 @@ impl Backend {
         self.has_progressed = true;
         self.relay(cx);
         self.watch(cx);
-        Some(old)
+        Ok(old)
     }
 
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
@@ -334,7 +316,6 @@ impl Backend {
 
     /// Begins the end: what is in flight is finished.
     pub fn shut_down(&mut self, cx: &mut Context) {
-        self.reload = None;
         self.watch(cx);
         if let Some(cluster) = self.cluster.get_mut() {
             cluster.shut_down(&mut self.sources, cx);

@@ -128,8 +128,7 @@ impl Core {
         self.wake_clients();
     }
 
-    /// Applies a new configuration, once no market list is being applied. Keys that need a restart keep
-    /// their values; those that changed are in `fixed`, and are logged. Sources that stay lose nothing.
+    /// Applies a new configuration. Keys that need a restart keep their values; those that changed are in `fixed`, and are logged. Sources that stay lose nothing.
     /// Calls `accepted` before anything changes. The error says why nothing has changed.
     pub fn reconfigure(
         &mut self,
@@ -142,9 +141,9 @@ impl Core {
         if self.cx.stats.stopping {
             return Err("marketd is stopping".to_string());
         }
-        self.backend.reconfigure(config, fixed, &self.cx)?;
-        accepted();
-        self.take_reload();
+        let old = self.backend.reconfigure(config, fixed, accepted, &mut self.cx)?;
+        self.clients.reconfigure(&old.limits, &mut self.cx);
+        self.wake_clients();
         Ok(())
     }
 
@@ -153,20 +152,6 @@ impl Core {
         self.set_time(now);
         self.cx.stats.reloads.refuse(now.unix);
         self.backend.watch(&mut self.cx);
-    }
-
-    /// True while a configuration waits to be taken in.
-    pub fn is_reloading(&self) -> bool {
-        self.backend.is_reloading()
-    }
-
-    fn take_reload(&mut self) {
-        if self.is_reloading()
-            && let Some(old) = self.backend.take_reload(&mut self.cx)
-        {
-            self.clients.reconfigure(&old.limits, &mut self.cx);
-            self.wake_clients();
-        }
     }
 
     /// The demo exchange follows this script from now on. What it may have changed is requested at once.
@@ -204,7 +189,7 @@ impl Core {
 
     /// Whether the core has long work to do.
     pub fn has_work(&self) -> bool {
-        self.is_reloading() || self.next_work(0).is_some()
+        self.next_work(0).is_some()
     }
 
     /// The kind of long work that is next. `of_driver`: what the driver itself has to do.
@@ -217,7 +202,6 @@ impl Core {
     /// Does one slice of this kind of work. The driver looks at the clock between two.
     pub fn step(&mut self, work: LongWork, now: Now) {
         self.set_time(now);
-        self.take_reload();
         match work {
             LongWork::Sources => self.backend.step_sources(&mut self.cx),
             LongWork::History => self.backend.step_history(&mut self.cx),
@@ -229,12 +213,12 @@ impl Core {
         self.check_end();
     }
 
-    /// Does one slice of the next work, and counts one unit of time for it. Without work, takes in a waiting
-    /// configuration.
+    /// Does one slice of the next work, if there is any, and counts one unit of time for it.
     pub fn work(&mut self, now: Now) {
-        let work = self.next_work(0).unwrap_or(LongWork::Stored);
-        self.run_queue.note(work as usize, 1);
-        self.step(work, now);
+        if let Some(work) = self.next_work(0) {
+            self.run_queue.note(work as usize, 1);
+            self.step(work, now);
+        }
     }
 
     /// The next thing that the driver is to do.

@@ -99,8 +99,6 @@ pub(super) struct Reread {
     /// start. Values that marketd itself has adapted to this machine are as they were read: they are no
     /// change.
     pub(super) loaded: Config,
-    /// True until the core has taken it in.
-    pub(super) is_waiting: bool,
 }
 
 /// The state of the driver.
@@ -203,7 +201,7 @@ impl Driver {
             tls,
             signals,
             notifier: Notifier::from_env(),
-            reread: Reread { read, taken, loaded, is_waiting: false },
+            reread: Reread { read, taken, loaded },
             pace: ClockPace::default(),
             log,
             is_stopping: false,

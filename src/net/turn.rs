@@ -94,7 +94,6 @@ impl Driver {
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
         self.core.note_turn(self.turn_ended, waiting, (self.log)(), now);
-        self.end_reload();
         let core = &self.core;
         self.notifier.turn(self.turn_ended, || core.status_line());
         Ok(())
@@ -235,8 +234,7 @@ impl Driver {
     /// Does slice after slice until the turn's budget is used up. Returns true if more is left.
     fn long_work(&mut self, now: Now) -> bool {
         let Some(mut work) = self.next_work() else {
-            // What a reload waits for is looked at in each turn.
-            return self.core.is_reloading();
+            return false;
         };
         // Some in each turn, so that clients cannot starve the exchanges.
         let mut before = self.clock.mono();
@@ -264,7 +262,7 @@ impl Driver {
             match self.next_work() {
                 Some(_) if self.pace.took >= TURN_BUDGET && time >= least => return true,
                 Some(next) => work = next,
-                None => return self.core.is_reloading(),
+                None => return false,
             }
         }
     }
@@ -284,8 +282,7 @@ impl Driver {
         if !faults.is_empty() {
             self.core.refuse_reload(now);
         }
-        self.reread.is_waiting = true;
-        self.end_reload();
+        self.notifier.ready();
     }
 
     fn reconfigure(&mut self, loaded: LoadedConfig, now: Now) -> Result<(), String> {
@@ -304,13 +301,5 @@ impl Driver {
         config.keep_fixed(&self.reread.loaded);
         (self.accepts, self.reread.loaded) = (accepts, config);
         Ok(())
-    }
-
-    /// Tells the service manager once the core has taken the configuration in.
-    pub(super) fn end_reload(&mut self) {
-        if self.reread.is_waiting && !self.core.is_reloading() {
-            self.reread.is_waiting = false;
-            self.notifier.ready();
-        }
     }
 }

@@ -207,7 +207,6 @@ impl World {
             if self.core.has_work() {
                 let now = self.clocks();
                 self.core.work(now);
-                self.watch_reload();
                 self.carry_out();
                 if self.reload.is_soon && self.rng.chance(1, 2) {
                     self.reload(false);

@@ -462,7 +462,6 @@ impl World {
                 break;
             }
             self.core.work(now);
-            self.watch_reload();
             self.carry_out();
         }
         let made = self.core.outgoing(key).to_vec();

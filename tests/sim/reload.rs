@@ -38,8 +38,6 @@ pub struct Reload {
     places: Vec<String>,
     /// The configuration of the begin.
     first: Option<Box<(Config, Vec<bool>)>>,
-    /// One that the daemon has not taken in yet.
-    next: Option<Box<Next>>,
 }
 
 /// A configuration to come.
@@ -148,7 +146,6 @@ impl World {
         self.reload.is_soon = false;
         let now = self.clocks();
         if self.stopped_at.is_some() {
-            self.reload.next = None;
             let file = file(&self.config, &self.reload.is_there);
             if self.core.reconfigure(file, Vec::new(), || (), now).is_ok() {
                 self.fail("a reload after the end has begun");
@@ -166,9 +163,8 @@ impl World {
         self.note(format!("a reload with sources {is_there:?} and added {added:?}"));
         let reloaded = self.core.reconfigure(next.file.clone(), Vec::new(), || (), now);
         self.check(reloaded, &|| "a reload".to_string());
-        self.reload.next = Some(Box::new(next));
         self.woken = true;
-        self.watch_reload();
+        self.take_in(next);
     }
 
     /// What there was at the begin.
@@ -303,15 +299,7 @@ impl World {
         }
     }
 
-    /// Tells those who judge, as soon as the daemon has taken in what it waited with.
-    pub fn watch_reload(&mut self) {
-        if !self.core.is_reloading()
-            && let Some(next) = self.reload.next.take()
-        {
-            self.take_in(*next);
-        }
-    }
-
+    /// Tells those who judge what the daemon has taken in.
     fn take_in(&mut self, next: Next) {
         let now = self.now;
         self.note("the reload is taken in".to_string());

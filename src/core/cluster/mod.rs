@@ -131,7 +131,9 @@ impl Cluster {
         let status = cx.stats.cluster.get_or_insert_default();
         status.sources.resize_with(self.leases.len(), Default::default);
         for id in self.ids() {
-            self.leases[id.index()].due = now;
+            // Another market may be tracked now: the list is read again.
+            let lease = &mut self.leases[id.index()];
+            (lease.due, lease.list) = (now, None);
             if cx.stats[id].has_ended {
                 self.release(id, None, sources, cx);
             }

@@ -67,6 +67,11 @@ impl job_queue::QueuedJob for Job {
 }
 
 impl Job {
+    /// True if it reads a market list, or puts one in place.
+    pub fn is_of_list(&self) -> bool {
+        matches!(self, Job::ReadList(_) | Job::RefreshList)
+    }
+
     /// True if it applies a response, or does what a new market list leads to.
     pub fn applies(&self) -> bool {
         job_queue::QueuedJob::rank(self) == 0

@@ -40,7 +40,6 @@ use crate::time::{Mono, Now};
 use budget::Budget;
 use failover::Failover;
 use host::Host;
-use jobs::Job;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
 pub use source::Source;
@@ -192,11 +191,6 @@ impl Sources {
             Some(former) => *former = status,
             None => cx.stats.sources.push(status),
         }
-    }
-
-    /// True if a market list waits to be applied.
-    pub fn has_new_list(&self) -> bool {
-        self.all.iter().any(|it| it.jobs.iter().any(|job| matches!(job, Job::RefreshList)))
     }
 
     /// The number of connections.

@@ -1,4 +1,4 @@
-//! A configuration that was read again while the core runs, and waits to be taken in.
+//! A configuration that was read again while the core runs.
 //!
 //! [`Reload`] decides what becomes of each source; each part takes in what concerns it. Sources keep their
 //! numbers, so nothing that names one has to be translated: one that has ended keeps its place, and tracks

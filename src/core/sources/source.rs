@@ -372,6 +372,8 @@ impl Source {
             self.connections.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
         if markets {
+            // A list that was read with the former settings is of no use. It is read again.
+            self.jobs.retain(|job| !job.is_of_list());
             self.list_due = cx.now.mono;
             self.round.abandon();
             // A series that is closed, or whose market has no listing, is followed no longer.

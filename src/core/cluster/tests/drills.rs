@@ -5,6 +5,7 @@ use super::{SOURCES, STEP_MS, World};
 use crate::config::SourceConfig;
 use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
+use crate::market::SourceId;
 use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
 
 /// What a source, and one of another exchange with the same id, tell their nodes of.
@@ -284,7 +285,7 @@ fn a_node_whose_clock_is_wrong_says_so_and_its_times_spread_to_nobody() {
         for node in world.nodes.iter().flatten() {
             let now = world.now_of(node).unix;
             let symbol = node.core.cx.market.catalog.known()[0];
-            let quote = node.core.cx.market.quotes.of(crate::market::SourceId(0), symbol);
+            let quote = node.core.cx.market.quotes.of(SourceId(0), symbol);
             assert!(quote.expect("it is served").received_at <= now + 50);
         }
     }
@@ -300,6 +301,35 @@ fn a_collector_with_a_slow_clock_ends_before_its_lease_does_in_the_engine() {
         world.run(STEP_MS);
     }
     assert_ne!(world.role(cut, 0), "collector", "another node may be one now");
+}
+
+#[test]
+fn a_follower_that_is_told_of_another_market_by_a_reload_has_it_at_once() {
+    let mut world = World::new(0, super::seed());
+    let config = |world: &World, at: usize, symbols: &[&str]| {
+        let mut config = world.config(at, &["one"]);
+        config.sources[0].symbols = symbols.iter().map(|it| it.to_string()).collect();
+        config.sources[0].quote_assets = Vec::new();
+        config
+    };
+    for at in 0..2 {
+        let first = config(&world, at, &["BTC/USDT"]);
+        world.nodes.push(None);
+        world.start_with(at, first);
+    }
+    world.run(8000);
+    let collector = world.collectors(0)[0];
+    for at in [collector, 1 - collector] {
+        let (now, both) = (world.now(), config(&world, at, &["BTC/USDT", "ETH/USDT"]));
+        world.node(at).core.reconfigure(both, Vec::new(), || (), now).expect("it is sound");
+        world.run(8000);
+    }
+    for at in 0..2 {
+        let market = &world.node(at).core.cx.market;
+        let quotes = market.catalog.known().iter();
+        let quotes = quotes.filter(|symbol| market.quotes.of(SourceId(0), **symbol).is_some());
+        assert_eq!(quotes.count(), 2, "{at}");
+    }
 }
 
 #[test]

@@ -316,8 +316,7 @@ impl Source {
 
     /// Takes in the market list of the collector. `false`: not taken, because another one is being applied.
     pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
-        let is_reading = |job: &Job| matches!(job, Job::ReadList(_) | Job::RefreshList);
-        let can_read = !self.jobs.iter().any(is_reading);
+        let can_read = !self.jobs.iter().any(Job::is_of_list);
         if self.replica.role() == Role::Follower && !self.has_ended && can_read {
             self.list_due = cx.now.mono + HOURLY;
             cx.market.catalog.drop_list(self.id);
