@@ -35,7 +35,7 @@
 //! *A quote.* `Driver::pump` of [`net`] reads at most 16 KiB from an exchange and tells the core
 //! ([`core::Core::handle`]). The upstream connection removes head and framing ([`http`]),
 //! [`exchange::Reading`] finds one ticker after another, and those of tracked markets are staged. When the
-//! body has parsed to its end, [`core::Core::work`] puts them into [`market::Quotes`], some hundred a turn.
+//! body has parsed to its end, [`core::Core::step`] puts them into [`market::Quotes`], some hundred a turn.
 //!
 //! *A request.* `Driver::pump` of [`net`] reads into the driver's one buffer, and hands the bytes to the
 //! core. There, `core::clients` does nearly all of the work ([`docs::architecture`] lists the types that a
@@ -79,6 +79,7 @@ pub mod logging;
 pub mod market;
 pub mod named;
 pub mod net;
+pub mod place_set;
 pub mod probe;
 pub mod record;
 pub mod replication;

@@ -7,7 +7,7 @@ mod report;
 
 use self::report::{Kept, ProbeReport, SHOWN, is_absurd, or_null, say, symbol};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
-use crate::exchange::{Call, Caps, Dialect, Meter, NextPage, Reading};
+use crate::exchange::{Call, Caps, Dialect, NextPage, Reading};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
 use crate::record::{Candle, MarketInfo, Ticker};
@@ -148,8 +148,7 @@ impl Probe<'_> {
                 let key = self.dialect.key_field(self.source.key.as_ref());
                 let key = key.as_ref().map(|(name, value)| (*name, &**value));
                 let timeout = self.source.timeout;
-                let field = meter.map(Meter::field);
-                let fetched = self.fetcher.get(&self.url, &target, key, field, timeout);
+                let fetched = self.fetcher.get(&self.url, &target, key, meter, timeout);
                 fetched.map_err(|error| self.report.fail("the answer", error)).ok()?
             }
         };
@@ -180,13 +179,13 @@ impl Probe<'_> {
     }
 
     /// Shows what an answer tells of the budget.
-    fn budget(&mut self, meter: Meter<'_>, told: Option<&str>) {
-        let (name, limit) = (meter.field(), self.dialect.budget());
+    fn budget(&mut self, name: &str, told: Option<&str>) {
         let Some(told) = told else {
             return self.report.wrong(format_args!("the answer has no header field {name}"));
         };
-        let used = told.parse().ok().map(|told| meter.used(told, limit));
-        let of = used.map(|used| format!(": {used} of {} are used", limit.units));
+        let used = told.parse().ok().map(|told| self.dialect.spent(told));
+        let units = self.dialect.budget().units;
+        let of = used.map(|used| format!(": {used} of {units} are used"));
         // The exchange's window may have ended meanwhile.
         let more = used.zip(self.used).and_then(|(used, before)| used.checked_sub(before));
         let more = more.map(|more| format!(", {more} more than before"));

@@ -15,7 +15,7 @@ use crate::core::{Event, LongWork, Resolved, WorkSet};
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{SeriesKey, SourceId};
-use crate::table::Key;
+use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::cell::Cell;
 use std::ops::Range;
@@ -64,15 +64,15 @@ impl Backend {
 
     /// The backend of the configuration.
     pub fn new(cx: &mut Context) -> Backend {
+        cx.upstreams = Table::new(Backend::capacity(&cx.config));
         let mut sources = Sources::new(cx);
-        let first = Sources::capacity(&cx.config);
         let history = History::new(cx.now);
         Backend {
             pace: history.pace(),
             loads: history.loads(),
             has_restored: false,
             history,
-            cluster: OptionalCluster(Cluster::new(first, &mut sources, cx)),
+            cluster: OptionalCluster(Cluster::new(&mut sources, cx)),
             sources,
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
             next_wake: Cell::new(None),
@@ -82,7 +82,6 @@ impl Backend {
     }
 
     /// True if clients may have waited for what has come since the last call.
-    #[inline]
     pub fn take_progress(&mut self) -> bool {
         std::mem::take(&mut self.has_progressed)
     }
@@ -101,26 +100,18 @@ impl Backend {
 
     /// Takes in what happened to a connection.
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        match self.cluster.get_mut() {
-            Some(cluster) if cluster.engine.connections.may_own(key) => {
-                cluster.handle(key, event, &mut self.sources, cx);
+        match (cx.upstreams.get(key).copied(), self.cluster.get_mut()) {
+            (Some((SourceId::ENGINE, conn)), Some(cluster)) => {
+                cluster.handle(conn, key, event, &mut self.sources, cx);
                 self.watch(cx);
             }
-            _ if self.sources.handle(key, event, &self.history, cx) => {
+            (Some(owner), _) if self.sources.handle(owner, key, event, &self.history, cx) => {
                 self.has_progressed = true;
                 self.watch(cx);
             }
             _ => {}
         }
         self.relay(cx);
-    }
-
-    /// Frees the key of a connection whose socket is closed.
-    pub fn closed(&mut self, key: Key) {
-        self.sources.closed(key);
-        if let Some(cluster) = self.cluster.get_mut() {
-            cluster.engine.connections.remove(key);
-        }
     }
 
     /// Takes in what a look-up has found.
@@ -264,20 +255,13 @@ impl Backend {
 
     /// Bytes to be sent on a connection now, and whether bytes from it are welcome.
     #[inline]
-    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
-        let (outgoing, wants_read) = match self.cluster.get() {
-            Some(cluster) if cluster.engine.connections.may_own(key) => {
-                cluster.engine.interest(key)
-            }
-            _ => self.sources.interest(key),
+    pub fn interest(&self, key: Key, cx: &Context) -> (Outgoing<'_>, bool) {
+        let (outgoing, wants_read) = match (cx.upstreams.get(key), self.cluster.get()) {
+            (Some((SourceId::ENGINE, conn)), Some(cluster)) => cluster.engine.interest(*conn, key),
+            (Some(owner), _) => self.sources.interest(*owner, key),
+            (None, _) => (&[][..], false),
         };
         (outgoing.into(), wants_read)
-    }
-
-    /// The number of its connections.
-    pub fn connections(&self) -> usize {
-        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections.len());
-        self.sources.connections() + of_cluster
     }
 
     /// The next wake-up. Every turn asks for it several times.

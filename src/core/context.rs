@@ -5,7 +5,7 @@ use crate::core::compressed_cache::CompressedBodies;
 use crate::core::{Action, ProcessFacts, Status};
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
-use crate::table::Key;
+use crate::table::{Key, Table};
 use crate::time::{Now, SimulatedClock, UnixMs};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -26,6 +26,9 @@ pub struct Context {
     pub stats: Status,
     /// What the driver is to do.
     pub actions: VecDeque<Action>,
+    /// Connections to exchanges and to the engine of the cluster: whose each is
+    /// ([`SourceId::ENGINE`] for the engine), and which of its connections.
+    pub upstreams: Table<(SourceId, usize)>,
     /// The candles that clients wait for and that are not requested yet.
     pub wishes: VecDeque<Wish>,
     /// Bodies in gzip, and those that are being compressed.
@@ -112,6 +115,7 @@ impl Context {
             market,
             stats,
             actions: VecDeque::new(),
+            upstreams: Table::new(0),
             wishes: VecDeque::new(),
             compressed,
             followed: FollowedSymbols::default(),

@@ -54,7 +54,7 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// The kernel has taken so many bytes of [`super::Core::outgoing`]. 0: it takes no bytes for now.
+    /// The kernel has taken so many bytes of [`super::Core::interest`]. 0: it takes no bytes for now.
     Sent(usize),
     /// The peer has sent its last byte.
     Eof,
@@ -151,19 +151,6 @@ pub struct Resolved {
     pub look_up: LookUp,
     /// At least one address, in the system's order, or why there is none.
     pub addresses: Result<Vec<SocketAddr>, String>,
-}
-
-/// How much is under way. All figures but `upstreams` are zero when every client has left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
-    /// Connections of clients, those to the built-in exchange included.
-    pub clients: usize,
-    /// Connections to exchanges, and to the engine of the cluster.
-    pub upstreams: usize,
-    /// Clients whose response is not completely sent.
-    pub in_flight: usize,
-    /// Responses that are deferred: they wait for candles, are made in parts, or are being compressed.
-    pub deferred: usize,
 }
 
 /// Figures of the process, from the operating system.

@@ -30,7 +30,6 @@ pub struct HeldByClient {
 
 impl HeldByClient {
     /// Of a client with nothing but so many bytes of responses and of requests.
-    #[inline]
     pub fn of_buffers(pending: usize, requests: usize) -> HeldByClient {
         HeldByClient {
             pending: small(pending),
@@ -41,7 +40,6 @@ impl HeldByClient {
 }
 
 /// As many bytes, or the most that 32 bits count.
-#[inline]
 pub fn small(bytes: usize) -> u32 {
     bytes.min(u32::MAX as usize) as u32
 }

@@ -28,7 +28,7 @@ mod stats;
 mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
-pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, LogStatus, LongWork};
+pub use event::{Action, Broken, CloseReason, Event, LogFigures, LogStatus, LongWork};
 pub use event::{LookUp, ProcessFacts, ReloadStatus, Resolved, SHARES, Service, WorkSet};
 pub use stats::{SourceState, SourceStatus, Status};
 
@@ -103,7 +103,7 @@ impl Core {
 
     /// Notes that the driver has closed the socket of a connection, after [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
-        self.backend.closed(key);
+        self.cx.upstreams.remove(key);
         self.clients.closed(key, &mut self.cx);
         // With the last client, the shutdown ends.
         self.check_end();
@@ -128,8 +128,9 @@ impl Core {
         self.wake_clients();
     }
 
-    /// Applies a new configuration. Keys that need a restart keep their values; those that changed are in `fixed`, and are logged. Sources that stay lose nothing.
-    /// Calls `accepted` before anything changes. The error says why nothing has changed.
+    /// Applies a new configuration. Keys that need a restart keep their values; those that changed are in
+    /// `fixed`, and are logged. Sources that stay lose nothing. Calls `accepted` before anything changes. The
+    /// error says why nothing has changed.
     pub fn reconfigure(
         &mut self,
         config: Config,
@@ -245,24 +246,21 @@ impl Core {
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.clients.may_own(key) {
             true => self.clients.interest(key),
-            false => self.backend.interest(key),
+            false => self.backend.interest(key, &self.cx),
         }
     }
 
     /// Bytes to be sent on a connection now.
-    #[inline]
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         self.interest(key).0
     }
 
     /// Whether bytes from this connection are welcome now.
-    #[inline]
     pub fn wants_read(&self, key: Key) -> bool {
         self.interest(key).1
     }
 
     /// What all responses have cost so far. It only rises. It tells the driver when to look at the clock.
-    #[inline]
     pub fn spent(&self) -> u64 {
         self.clients.spent()
     }
@@ -272,9 +270,9 @@ impl Core {
         std::mem::take(&mut self.clients.has_shrunk)
     }
 
-    /// Counts what there is. Costs a look at every connection.
-    pub fn census(&self) -> Census {
-        Census { upstreams: self.backend.connections(), ..self.clients.census() }
+    /// How many responses are deferred. Costs a look at every connection.
+    pub fn deferred(&self) -> usize {
+        self.clients.deferred()
     }
 
     /// How the service does, in a line for people.

@@ -83,32 +83,6 @@ pub struct Way {
     pub bytes: u32,
 }
 
-/// A header field (its name in lower case) that reports the state of the budget, as a whole number
-/// in the units of [`BudgetLimit`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meter<'d> {
-    /// Spent in the current period.
-    Used(&'d str),
-    /// Left in the current period.
-    Left(&'d str),
-}
-
-impl<'d> Meter<'d> {
-    /// The field's name.
-    pub fn field(self) -> &'d str {
-        let (Meter::Used(name) | Meter::Left(name)) = self;
-        name
-    }
-
-    /// The units that are spent of a limit, if the field tells this number.
-    pub fn used(self, told: u64, limit: BudgetLimit) -> u64 {
-        match self {
-            Meter::Used(_) => told,
-            Meter::Left(_) => u64::from(limit.units).saturating_sub(told),
-        }
-    }
-}
-
 /// What one request for candles may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {

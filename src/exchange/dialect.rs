@@ -4,7 +4,7 @@
 //! `check`'s. It sends nothing, reads no clock, and does not count what was spent: it only tells
 //! what a call costs.
 
-use super::call::{BudgetLimit, Call, Meter, NextPage, Page, Way};
+use super::call::{BudgetLimit, Call, NextPage, Page, Way};
 use super::candle::{Archive, Candles};
 use super::endpoint::{BudgetForm, EndpointSpec, KeyForm, SizeCost};
 use super::fields::{Constants, MemberTable, TableOf};
@@ -211,10 +211,20 @@ impl Dialect {
         }
     }
 
-    /// The header field that reports the budget.
-    pub fn meter(&self) -> Option<Meter<'_>> {
-        let used = self.file.budget.used.as_deref().map(Meter::Used);
-        used.or(self.file.budget.left.as_deref().map(Meter::Left))
+    /// The header field (its name in lower case) that reports the budget: what is spent of it in the current
+    /// period, or what is left.
+    pub fn meter(&self) -> Option<&str> {
+        let budget = &self.file.budget;
+        budget.used.as_deref().or(budget.left.as_deref())
+    }
+
+    /// The units that are spent in the current period, if that field tells this number.
+    pub fn spent(&self, told: u64) -> u64 {
+        let budget = &self.file.budget;
+        match &budget.used {
+            Some(_) => told,
+            None => u64::from(budget.units).saturating_sub(told),
+        }
     }
 
     /// True if the exchange has candles of this interval.

@@ -69,7 +69,7 @@ mod tests;
 mod ticker;
 mod value;
 
-pub use call::{BudgetLimit, Call, Meter, NextPage, Page, RequestKind, Way};
+pub use call::{BudgetLimit, Call, NextPage, Page, RequestKind, Way};
 pub use check::{FILE_BYTES, SCHEMA};
 pub use dialect::Dialect;
 pub use error::{ItemFault, ReadError, RefusalKind, Reject};

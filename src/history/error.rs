@@ -18,8 +18,6 @@ pub struct OpenError {
 /// Why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// This build has no SQLite.
-    NotBuilt,
     /// The path does not exist, or this process may not write it: the system's error.
     Unreachable(String),
     /// There is no such file, and none is to be created.
@@ -84,11 +82,6 @@ impl fmt::Display for OpenError {
                                --data :memory:";
         let path = self.path.display();
         match &self.why {
-            Unusable::NotBuilt => write!(
-                f,
-                "{path}: this marketd was built without the feature `sqlite` and keeps no file: use \
-                 --data :memory:"
-            ),
             Unusable::Unreachable(reason) => {
                 write!(f, "{path}: cannot keep history here: {reason}; {ANOTHER}")
             }

@@ -53,7 +53,6 @@ fn errors_say_what_to_do() {
         }
     };
     let io = StoreError::Full("so it is".to_string());
-    check(Unusable::NotBuilt, true, &["/d/m.db", "`sqlite`", ":memory:"]);
     let reason = "No such file".to_string();
     check(Unusable::Unreachable(reason), true, &["No such file", "--data"]);
     check(Unusable::InUse(Some(17)), true, &["in use", "process 17", "--data"]);

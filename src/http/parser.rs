@@ -183,12 +183,11 @@ fn read<'a>(
         "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" | "QUERY" => Method::Other,
         _ => return Err(Error::UNKNOWN_METHOD),
     };
-    let parts = target::split(method, target)?;
+    let (path, query) = target::split(method, target)?;
     // An empty line in front of the request.
     if method.as_ptr() != head.as_ptr() {
         return Err(BARE_LF);
     }
-    let (path, query) = (parts.path, parts.query);
     let line = Line { length: line + 2, method: known_method, path, query, version };
     let request = read_fields(line, head, raw.headers, KnownFields::default())?;
     // The bytes after a CONNECT may be meant for the tunnel, which was refused.

@@ -15,21 +15,14 @@ const BAD_TARGET: Error = Error::bad_request("Malformed request target.");
 /// The path of an absolute target that has none.
 pub(super) const ROOT: &[u8] = b"/";
 
-/// The parts of a target, still percent-encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Target<'a> {
-    /// The path, which begins with `/`; or `*` of OPTIONS, or the authority of CONNECT.
-    pub path: &'a [u8],
-    /// The query: what follows the `?`.
-    pub query: &'a [u8],
-}
-
-/// Splits a target. `raw` is not empty, and has no control byte and no blank.
-pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Error> {
+/// Splits a target into path and query, both still percent-encoded. The path begins with `/`; or it is `*` of
+/// OPTIONS, or the authority of CONNECT. The query is what follows the `?`. `raw` is not empty, and has no
+/// control byte and no blank.
+pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), Error> {
     if raw[0] == b'/' && method != "CONNECT" {
         return split_origin(raw);
     }
-    let whole = Target { path: raw, query: b"" };
+    let whole = (raw, &b""[..]);
     match method {
         "CONNECT" if port_of(raw).is_some_and(|port| !port.is_empty()) => Ok(whole),
         "CONNECT" => Err(BAD_TARGET),
@@ -40,7 +33,7 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Error
 
 /// Splits path and query. A target has no fragment. Clients resolve dot segments before they send a
 /// request (RFC 3986, 5.2.4), so one that arrives is probably an attack.
-fn split_origin(raw: &[u8]) -> Result<Target<'_>, Error> {
+fn split_origin(raw: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let (path, query) = raw.split_at(memchr2(b'?', b'#', raw).unwrap_or(raw.len()));
     if memchr(b'#', query).is_some() {
         return Err(BAD_TARGET);
@@ -49,7 +42,7 @@ fn split_origin(raw: &[u8]) -> Result<Target<'_>, Error> {
     if may_hold_dots && path.split(|&byte| byte == b'/').any(is_dot_segment) {
         return Err(Error::bad_request("The path holds a dot segment."));
     }
-    Ok(Target { path, query: query.get(1..).unwrap_or_default() })
+    Ok((path, query.get(1..).unwrap_or_default()))
 }
 
 /// True for `.` and `..`, also if they are percent-encoded.
@@ -68,7 +61,7 @@ fn is_dot_segment(segment: &[u8]) -> bool {
 
 /// Splits `http://host/path`, the form for proxies, which every server must accept (RFC 9112, 3.2.2).
 /// Its host is checked but not used, like the field `Host`.
-fn split_absolute(raw: &[u8]) -> Result<Target<'_>, Error> {
+fn split_absolute(raw: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let rest = strip_scheme(raw, b"http://")
         .or_else(|| strip_scheme(raw, b"https://"))
         .ok_or(BAD_TARGET)?;
@@ -78,11 +71,8 @@ fn split_absolute(raw: &[u8]) -> Result<Target<'_>, Error> {
     if authority.is_empty() || !is_authority(authority) {
         return Err(BAD_TARGET);
     }
-    let target = split_origin(rest)?;
-    if target.path.is_empty() {
-        return Ok(Target { path: ROOT, query: target.query });
-    }
-    Ok(target)
+    let (path, query) = split_origin(rest)?;
+    Ok((if path.is_empty() { ROOT } else { path }, query))
 }
 
 fn strip_scheme<'a>(raw: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
@@ -253,8 +243,7 @@ mod tests {
     fn a_target_has_four_forms() {
         let check = |method: &str, raw: &str, expected: Option<(&str, &str)>| {
             let found = split(method, raw.as_bytes()).ok();
-            let expected = expected
-                .map(|(path, query)| Target { path: path.as_bytes(), query: query.as_bytes() });
+            let expected = expected.map(|(path, query)| (path.as_bytes(), query.as_bytes()));
             assert_eq!(found, expected, "{method} {raw}");
         };
         check("GET", "/", Some(("/", "")));

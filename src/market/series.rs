@@ -51,7 +51,7 @@ const WANTS: usize = 8;
 
 /// What a series holds. Ordered by source, then symbol: the three intervals of a market are
 /// neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
     /// The source.
     pub source: SourceId,
@@ -74,7 +74,7 @@ pub(super) struct LeavingChunk {
 }
 
 /// The candles of one market in one stored interval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
     key: SeriesKey,
     /// Shared with copies.
@@ -116,28 +116,7 @@ impl Series {
     /// A series of which nothing is known. Versions count from `version`: a series that is opened
     /// again must not repeat one.
     pub fn new(key: SeriesKey, version: u64) -> Series {
-        Series {
-            key,
-            chunks: BTreeMap::new(),
-            covered: IntervalSet::default(),
-            archived: IntervalSet::default(),
-            silences: Silences::default(),
-            traded: IntervalSet::default(),
-            unsettled: IntervalSet::default(),
-            doubted_from: None,
-            told_before: None,
-            forming: Vec::new(),
-            frontier: i64::MIN,
-            count: 0,
-            bytes: 0,
-            version,
-            closed_version: version,
-            forgotten: None,
-            read: Cell::new(0),
-            wanted: VecDeque::new(),
-            leaving: None,
-            recent: RefCell::new(None),
-        }
+        Series { key, frontier: i64::MIN, version, closed_version: version, ..Series::default() }
     }
 
     /// What it holds.

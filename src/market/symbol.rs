@@ -39,7 +39,7 @@ const UPPER: [u8; 256] = {
 pub(super) type NameMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// One symbol: its place among all symbols ever seen. Never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolId(pub u32);
 
 /// One source: its place in `Config::sources`, which is the order of failover.

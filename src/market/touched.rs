@@ -1,55 +1,38 @@
 //! The symbols that have changed since somebody last looked, each once.
 //!
-//! [`Touched`] owns their list, which is never longer than the number of symbols. While nobody watches, to
-//! note a change costs the check of one flag.
+//! [`Touched`] owns their set. While nobody watches, to note a change costs the check of one flag.
 
 use super::symbol::SymbolId;
-use std::collections::VecDeque;
+use crate::place_set::PlaceSet;
 
-/// See the module's page.
+/// See the module's page. `None`: nobody watches.
 #[derive(Debug, Default)]
-pub struct Touched {
-    is_watched: bool,
-    /// By symbol: true if it is in the list.
-    is_listed: Vec<bool>,
-    list: VecDeque<SymbolId>,
-}
+pub struct Touched(Option<PlaceSet>);
 
 impl Touched {
     /// Begins to watch, or stops and forgets what was noted.
     pub fn watch(&mut self, is_watched: bool) {
-        match is_watched {
-            true => self.is_watched = true,
-            false => *self = Touched::default(),
-        }
+        self.0 = is_watched.then(PlaceSet::default);
     }
 
     /// Notes a change.
     #[inline]
     pub(super) fn note(&mut self, symbol: SymbolId) {
-        if !self.is_watched {
-            return;
-        }
-        let at = symbol.index();
-        if self.is_listed.len() <= at {
-            self.is_listed.resize(at + 1, false);
-        }
-        if !std::mem::replace(&mut self.is_listed[at], true) {
-            self.list.push_back(symbol);
+        if let Some(places) = &mut self.0 {
+            places.insert(symbol.index());
         }
     }
 
     /// True if no change is noted.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.0.as_ref().is_none_or(PlaceSet::is_empty)
     }
 
-    /// Takes out the symbol that was noted first.
+    /// Takes out a symbol: each has its turn.
     pub fn take(&mut self) -> Option<SymbolId> {
-        let symbol = self.list.pop_front()?;
-        self.is_listed[symbol.index()] = false;
-        Some(symbol)
+        let place = self.0.as_mut()?.take()?;
+        Some(SymbolId(place as u32))
     }
 }
 
@@ -66,10 +49,10 @@ mod tests {
         for symbol in [3, 1, 3, 3] {
             touched.note(SymbolId(symbol));
         }
-        assert_eq!(touched.take(), Some(SymbolId(3)));
-        touched.note(SymbolId(3));
+        assert_eq!(touched.take(), Some(SymbolId(1)));
+        touched.note(SymbolId(1));
         let rest: Vec<u32> = std::iter::from_fn(|| touched.take()).map(|it| it.0).collect();
-        assert_eq!(rest, [1, 3]);
+        assert_eq!(rest, [3, 1]);
         touched.note(SymbolId(3));
         touched.watch(false);
         touched.note(SymbolId(3));

@@ -14,7 +14,6 @@ use super::socket::{Progress, Session, Socket, Transfer};
 use crate::core::Broken;
 use crate::http::Outgoing;
 use crate::table::Key;
-use mio::Registry;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::SocketAddr;
@@ -31,7 +30,7 @@ pub struct NetConnection {
     session: Option<Box<Box<dyn Session>>>,
     state: State,
     /// The generation of its key. The index is its place among the driver's connections.
-    generation: u32,
+    pub generation: u32,
     /// True for a connection that marketd has opened: to an exchange, a proxy or the engine of a cluster.
     pub upstream: bool,
     /// True while it is in one of the driver's queues.
@@ -77,37 +76,21 @@ impl NetConnection {
         self.state = State::Securing;
     }
 
-    /// True if this is its key, of those with its index.
-    #[inline]
-    pub fn has_key(&self, key: Key) -> bool {
-        self.generation == key.generation()
-    }
-
-    /// Registers it with the poller, once, for both directions. Its key is its token.
-    pub fn register(&mut self, key: Key, registry: &Registry) -> io::Result<()> {
-        self.socket.register(registry, key.token())
-    }
-
-    /// True if it is a client that does not read any more, whatever it has asked for.
-    pub fn is_dead(&self) -> bool {
-        !self.upstream && self.socket.is_dead()
-    }
-
     /// True if it is a client from which nothing comes for now.
     pub fn is_quiet_client(&self) -> bool {
-        !self.upstream && !self.is_readable() && !self.is_dead()
+        !self.upstream && !self.is_readable() && !self.socket.is_dead
     }
 
     /// True if a read may return bytes.
     pub fn is_readable(&self) -> bool {
         let holds = self.session.as_ref().is_some_and(|it| it.holds_bytes());
-        self.state == State::Open && (self.socket.is_readable() || holds)
+        self.state == State::Open && (self.socket.readable || holds)
     }
 
     /// True if a write may accept bytes. TLS must first have written what it has accepted before.
     pub fn is_writable(&self) -> bool {
         let full = self.session.as_ref().is_some_and(|it| it.wants_write());
-        self.state == State::Open && self.socket.is_writable() && !full
+        self.state == State::Open && self.socket.writable && !full
     }
 
     /// Does the next step: finishes connecting, takes one step of the handshake, or writes what TLS
@@ -141,7 +124,12 @@ impl NetConnection {
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
-            None => Transfer::from_call(self.socket.read(buffer)),
+            None => match self.socket.read(buffer) {
+                Ok(0) => Ok(Transfer::End),
+                Ok(count) => Ok(Transfer::Bytes(count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Transfer::Inner(0)),
+                Err(error) => Err(error.into()),
+            },
         }
     }
 
@@ -196,7 +184,7 @@ impl NetConnection {
     pub fn prepare_close(&mut self, buffer: &mut [u8]) {
         if self.session.is_some() {
             self.finish();
-        } else if !self.upstream && self.socket.is_readable() {
+        } else if !self.upstream && self.socket.readable {
             // The connection is closed whatever the result is.
             let _ = self.socket.read(buffer);
         }

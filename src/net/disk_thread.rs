@@ -17,7 +17,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Checks whether the history file can be opened, without changing it.
 pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     match data {
-        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path),
+        #[cfg(feature = "sqlite")]
+        Data::File(path) => crate::store::check(path),
         _ => Ok(()),
     }
 }

@@ -9,7 +9,7 @@
 
 use super::connection::NetConnection;
 use super::disk_thread::{self, DiskThread};
-use super::listen::{self, AddressFile, Listener, fails};
+use super::listen::{self, Listener, OwnFile, fails};
 use super::notify::Notifier;
 use super::resolver::Resolver;
 use super::script_file::ScriptFile;
@@ -19,6 +19,7 @@ use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::{Broken, Core, Event, LogFigures};
 use crate::demo::Demo;
 use crate::history::Reply;
+use crate::log_targets::NET;
 use crate::table::{Key, Pages};
 use crate::time::{CachedClock, Clock, Mono, Now};
 use mio::{Interest, Poll, Token, Waker};
@@ -81,7 +82,7 @@ impl ConnectionQueues {
             return;
         }
         conn.queued = true;
-        let queue = match (conn.upstream, conn.has_more || conn.socket.is_left()) {
+        let queue = match (conn.upstream, conn.has_more || conn.socket.read_closed) {
             (true, _) => &mut self.upstream,
             (false, true) => &mut self.bulk,
             (false, false) => &mut self.hot,
@@ -108,7 +109,7 @@ pub(super) struct Driver {
     pub(super) core: Core,
     pub(super) listeners: Vec<Listener>,
     /// The file that names the addresses. It is removed with the driver.
-    pub(super) address_file: Option<AddressFile>,
+    pub(super) address_file: Option<OwnFile>,
     /// What the demo exchange serves.
     pub(super) script: Option<ScriptFile>,
     /// True if a listener may have connections to accept, or rests.
@@ -178,8 +179,9 @@ impl Driver {
         for listener in &listeners {
             listener.service.announce(&listener.place);
         }
-        if let Some(capped) = capped {
-            capped.tell();
+        if let Some((configured, files)) = capped {
+            let most = config.limits.max_connections;
+            log::info!(target: NET, "connections capped most={most} configured={configured} files={files}");
         }
         disk_thread::tell(&loaded.data);
         let core = Core::new(config, demo, process::facts, boot, now);
@@ -277,7 +279,7 @@ impl Driver {
                     Ok(Transfer::End) => Event::Eof,
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
-            } else if conn.is_dead() {
+            } else if !conn.upstream && conn.socket.is_dead {
                 // The client is gone: its response, which is being made, would reach nobody.
                 return self.core.handle(key, Event::Failed(&Broken::Closed), now);
             } else {
@@ -307,7 +309,7 @@ pub(super) fn connection(
     connections: &mut Pages<Option<NetConnection>>,
     key: Key,
 ) -> Option<&mut NetConnection> {
-    connections.get_mut(key.index())?.as_mut().filter(|conn| conn.has_key(key))
+    connections.get_mut(key.index())?.as_mut().filter(|conn| conn.generation == key.generation())
 }
 
 /// Work between two reads of the clock: some 50 microseconds.
@@ -341,13 +343,11 @@ impl ClockPace {
     }
 
     /// Counts work of the driver.
-    #[inline]
     pub fn add(&mut self, work: usize) {
         self.work += work as u64;
     }
 
     /// True if the clock is to be read now. The caller reads it then.
-    #[inline]
     pub fn is_due(&mut self, core: u64) -> bool {
         let all = self.work + core;
         let due = all - self.at_read >= READ_EVERY;
@@ -382,7 +382,7 @@ mod tests {
             let stream = TcpStream::from_std(stream);
             let key = Key::from_token(token);
             let mut conn = NetConnection::accepted(stream, key);
-            conn.register(key, poll.registry()).expect("registered");
+            conn.socket.register(poll.registry(), key.token()).expect("registered");
             (client, conn)
         };
         let (mut clients, mut conns): (Vec<_>, Vec<_>) = (0..3).map(accept).unzip();

@@ -4,7 +4,7 @@
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
 //! process has no descriptor left, it rests until a deadline.
 //!
-//! A [`SocketFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has
+//! A [`OwnFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has
 //! left is replaced; one where somebody listens is not. Two processes that start in the same moment may both
 //! find the file dead: the later one then has it.
 
@@ -40,7 +40,7 @@ pub struct Listener {
     /// Where it can be reached.
     pub place: String,
     /// The file of a Unix socket that was bound here.
-    _file: Option<SocketFile>,
+    _file: Option<OwnFile>,
     /// The service that its clients reach.
     pub service: Service,
     /// True if more connections may be waiting.
@@ -77,7 +77,7 @@ impl Listener {
     /// A listener of this socket, which listens. `defers`: it waits for the first bytes of a connection.
     pub fn new(
         socket: Socket,
-        file: Option<SocketFile>,
+        file: Option<OwnFile>,
         service: Service,
         defers: bool,
     ) -> io::Result<Listener> {
@@ -261,14 +261,14 @@ const MODE: u32 = 0o660;
 
 /// Removes the file when it is dropped, unless it is another one by then.
 #[derive(Debug)]
-pub struct SocketFile {
+pub struct OwnFile {
     path: PathBuf,
     /// Its device and its number there.
     id: (u64, u64),
 }
 
 /// Binds a socket, which does not listen yet, so that nobody connects before the mode is set.
-fn bind_file(path: &Path) -> io::Result<(Socket, SocketFile)> {
+fn bind_file(path: &Path) -> io::Result<(Socket, OwnFile)> {
     let address = SockAddr::unix(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     match socket.bind(&address) {
@@ -278,7 +278,7 @@ fn bind_file(path: &Path) -> io::Result<(Socket, SocketFile)> {
         }
         bound => bound?,
     }
-    let file = SocketFile { path: path.to_path_buf(), id: id_of(path)? };
+    let file = OwnFile { path: path.to_path_buf(), id: id_of(path)? };
     fs::set_permissions(path, Permissions::from_mode(MODE))?;
     Ok((socket, file))
 }
@@ -303,7 +303,7 @@ fn id_of(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
-impl Drop for SocketFile {
+impl Drop for OwnFile {
     fn drop(&mut self) {
         if id_of(&self.path).is_ok_and(|id| id == self.id) {
             // A file that stays is replaced at the next start.
@@ -312,41 +312,25 @@ impl Drop for SocketFile {
     }
 }
 
-/// Removes the file when it is dropped.
-pub struct AddressFile(PathBuf);
-
-impl AddressFile {
-    /// Removes what a process has left that was killed.
-    pub fn claim(path: PathBuf) -> AddressFile {
-        let _ = fs::remove_file(&path);
-        AddressFile(path)
-    }
-
-    /// Writes it whole: whoever finds it can read all of it.
-    pub fn write(&self, listeners: &[Listener]) -> Result<(), String> {
-        let path = &self.0;
-        let place = |services: &[Service]| {
-            let found = listeners.iter().find(|it| services.contains(&it.service));
-            found.map(|it| it.place.as_str())
-        };
-        let mut text = Vec::new();
-        json!(&mut text, {
-            "listen": place(&[Service::Api, Service::Both]),
-            "ecosystemListen": place(&[Service::Ecosystem]),
-            "demo": place(&[Service::Demo]),
-            "pid": i64::from(std::process::id()),
-        });
-        text.push(b'\n');
-        let mut draft = OsString::from(path);
-        draft.push("-new");
-        let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
-        let told = format!("write {}", path.display());
-        written.map_err(fails(&told)).map_err(|error| format!("--address-file: {error}"))
-    }
-}
-
-impl Drop for AddressFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+/// Writes the addresses to a file, whole: whoever finds it can read all of it.
+pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile, String> {
+    let place = |services: &[Service]| {
+        let found = listeners.iter().find(|it| services.contains(&it.service));
+        found.map(|it| it.place.as_str())
+    };
+    let mut text = Vec::new();
+    json!(&mut text, {
+        "listen": place(&[Service::Api, Service::Both]),
+        "ecosystemListen": place(&[Service::Ecosystem]),
+        "demo": place(&[Service::Demo]),
+        "pid": i64::from(std::process::id()),
+    });
+    text.push(b'\n');
+    let mut draft = OsString::from(&path);
+    draft.push("-new");
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
+    let told = format!("write {}", path.display());
+    let id = written.and_then(|()| id_of(&path));
+    let id = id.map_err(fails(&told)).map_err(|error| format!("--address-file: {error}"))?;
+    Ok(OwnFile { path, id })
 }

@@ -16,7 +16,6 @@
 //!
 //! ```text
 //! turn                         the loop and its turns: new connections, clients, work that can wait; reloads
-//! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
 //! script_file, replay_file     the script of the demo exchange; the history file that it plays
 //! listen, connection           listening sockets, their files and addresses; a socket with its TLS session
@@ -27,7 +26,6 @@
 //! process, notify              figures, memory and files of the process; messages to the service manager
 //! ```
 
-mod actions;
 mod activation;
 mod connection;
 mod disk_thread;
@@ -72,8 +70,9 @@ use crate::core::LogFigures;
 use crate::demo::Demo;
 use crate::time::{Clock, Mono};
 use driver::Driver;
-use listen::AddressFile;
+use listen::write_addresses;
 use script_file::ScriptFile;
+use std::fs;
 
 /// Runs until a signal asks it to stop.
 ///
@@ -86,13 +85,13 @@ pub fn run(
     taken: fn(&LoadedConfig),
     log: fn() -> LogFigures,
 ) -> Result<(), String> {
-    let address_file = loaded.address_file.clone().map(AddressFile::claim);
+    let address_file = loaded.address_file.clone();
+    // A process that was killed may have left it.
+    address_file.iter().for_each(|path| _ = fs::remove_file(path));
     let mut driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
     // Whoever waits for it finds listeners.
-    if let Some(file) = &address_file {
-        file.write(&driver.listeners)?;
-    }
-    driver.address_file = address_file;
+    let written = address_file.map(|path| write_addresses(path, &driver.listeners));
+    driver.address_file = written.transpose()?;
     taken(&loaded);
     driver.run()
 }

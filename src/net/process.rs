@@ -9,7 +9,6 @@
 
 use crate::config::{Config, Data};
 use crate::core::{self, ProcessFacts};
-use crate::log_targets::NET;
 use crate::time::cpu_us;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
@@ -82,26 +81,9 @@ const MIN_CLIENTS: usize = 8;
 /// The part of the reserve that is always in use.
 const USED: usize = 20;
 
-/// A number of clients that was lowered.
-pub struct Capped {
-    most: usize,
-    configured: usize,
-    files: u64,
-}
-
-impl Capped {
-    /// Logs it.
-    pub fn tell(&self) {
-        let Capped { most, configured, files } = self;
-        log::info!(
-            target: NET,
-            "connections capped most={most} configured={configured} files={files}"
-        );
-    }
-}
-
-/// Raises the limit, and lowers `max_connections` to what it allows. It is an error if that is none.
-pub fn settle(config: &mut Config) -> Result<Option<Capped>, String> {
+/// Raises the limit, and lowers `max_connections` to what it allows. It is an error if that is none. If it is
+/// lowered: what it was, and how many files may be open.
+pub fn settle(config: &mut Config) -> Result<Option<(usize, u64)>, String> {
     let Some(limit) = raise() else {
         return Ok(None);
     };
@@ -114,7 +96,7 @@ pub fn settle(config: &mut Config) -> Result<Option<Capped>, String> {
     let cap = cap(config, limit);
     let most = &mut config.limits.max_connections;
     let configured = std::mem::replace(most, cap.min(*most));
-    Ok((cap < configured).then_some(Capped { most: cap, configured, files: limit }))
+    Ok((cap < configured).then_some((configured, limit)))
 }
 
 /// Files that are needed to request data from exchanges and to serve any client.

@@ -27,12 +27,14 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
-    readable: bool,
-    writable: bool,
+    /// A read may return bytes.
+    pub readable: bool,
+    /// A write may accept bytes.
+    pub writable: bool,
     /// The peer has closed its side. Then a short read does not mean that the socket is drained.
-    read_closed: bool,
+    pub read_closed: bool,
     /// The peer has reset the connection, or both sides are closed: nobody reads what is sent.
-    is_dead: bool,
+    pub is_dead: bool,
 }
 
 impl Socket {
@@ -62,26 +64,6 @@ impl Socket {
         self.writable |= event.is_writable() || event.is_error() || event.is_write_closed();
         self.read_closed |= event.is_read_closed();
         self.is_dead |= event.is_error() || event.is_read_closed() && event.is_write_closed();
-    }
-
-    /// True if the peer has closed its side.
-    pub fn is_left(&self) -> bool {
-        self.read_closed
-    }
-
-    /// True if nobody reads what is sent.
-    pub fn is_dead(&self) -> bool {
-        self.is_dead
-    }
-
-    /// True if a read may return bytes.
-    pub fn is_readable(&self) -> bool {
-        self.readable
-    }
-
-    /// True if a write may accept bytes.
-    pub fn is_writable(&self) -> bool {
-        self.writable
     }
 
     /// True if it has connected, and false while that is under way.
@@ -192,27 +174,6 @@ pub enum Transfer {
     Inner(usize),
     /// The peer has sent its last byte.
     End,
-}
-
-impl Transfer {
-    /// The result of a system call.
-    #[inline]
-    pub fn from_call(result: io::Result<usize>) -> Result<Transfer, Broken> {
-        match result {
-            Ok(0) => Ok(Transfer::End),
-            Ok(count) => Ok(Transfer::Bytes(count)),
-            Err(error) => Transfer::of_error(error),
-        }
-    }
-
-    /// Nearly all calls succeed, so this is kept out of their code.
-    #[cold]
-    fn of_error(error: io::Error) -> Result<Transfer, Broken> {
-        match error.kind() {
-            ErrorKind::WouldBlock => Ok(Transfer::Inner(0)),
-            _ => Err(error.into()),
-        }
-    }
 }
 
 /// A connection is broken by any error that is not handled before.

@@ -120,7 +120,7 @@ impl Session for TlsSession {
     fn shake_hands(&mut self, socket: &mut Socket) -> Result<Progress, Broken> {
         self.flush(socket)?;
         let mut taken = 0;
-        if self.conn.is_handshaking() && socket.is_readable() {
+        if self.conn.is_handshaking() && socket.readable {
             taken = match self.take_in(socket)? {
                 Some(0) => return Err(Broken::Closed),
                 Some(count) => count,
@@ -129,7 +129,7 @@ impl Session for TlsSession {
         }
         Ok(match self.conn.is_handshaking() {
             false if !self.conn.wants_write() => Progress::Secured,
-            true if taken > 0 && socket.is_readable() => Progress::More,
+            true if taken > 0 && socket.readable => Progress::More,
             _ => Progress::Waiting,
         })
     }
@@ -138,7 +138,7 @@ impl Session for TlsSession {
         let mut taken = 0;
         while !self.holds_bytes() {
             // A short read has drained the socket, so another call is not needed.
-            if !socket.is_readable() || taken >= RECORD {
+            if !socket.readable || taken >= RECORD {
                 return Ok(Transfer::Inner(taken));
             }
             match self.take_in(socket)? {
@@ -163,7 +163,7 @@ impl Session for TlsSession {
     }
 
     fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
-        while self.conn.wants_write() && socket.is_writable() {
+        while self.conn.wants_write() && socket.writable {
             match self.conn.write_tls(socket) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}

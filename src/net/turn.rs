@@ -9,14 +9,14 @@
 
 use super::connection::NetConnection;
 use super::driver::{
-    ACCEPT, CLIENT_BYTES, ConnectionQueues, Driver, LISTENERS, MOST_LISTENERS, SIGNALS,
+    ACCEPT, ACTION, CLIENT_BYTES, ConnectionQueues, Driver, LISTENERS, MOST_LISTENERS, SIGNALS,
     TURN_BUDGET, UPSTREAM_SLICE, WAKER, connection,
 };
 use super::listen::{Listener, fails};
 use super::script_file::ScriptFile;
 use super::{listen, process};
 use crate::config::{ConfigFault, LoadedConfig};
-use crate::core::{Event, LongWork};
+use crate::core::{Action, Event, LongWork};
 use crate::log_targets::{CONFIG, NET, quoted};
 use crate::table::Key;
 use crate::time::{Mono, Now};
@@ -25,6 +25,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Events that one call of the poller returns.
@@ -218,7 +219,7 @@ impl Driver {
     fn register(&mut self, key: Key, now: Now) {
         let registry = self.poll.registry();
         if let Some(conn) = connection(&mut self.connections, key)
-            && let Err(error) = conn.register(key, registry)
+            && let Err(error) = conn.socket.register(registry, key.token())
         {
             self.core.handle(key, Event::Failed(&error.into()), now);
             self.carry_out(now);
@@ -266,11 +267,73 @@ impl Driver {
             }
         }
     }
-}
 
-impl Driver {
+    /// Carries out actions until there are none or the turn's budget is used up, at least one. The next
+    /// turn, which follows at once, goes on with the rest: when many clients leave at once, their sockets
+    /// are closed a few per turn.
+    #[inline]
+    fn carry_out(&mut self, now: Now) {
+        while let Some(action) = self.core.poll_action() {
+            self.act(action, now);
+            self.pace.add(ACTION);
+            if self.has_taken(TURN_BUDGET, now) {
+                return;
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn act(&mut self, action: Action, now: Now) {
+        match action {
+            Action::Flush(key) => match connection(&mut self.connections, key) {
+                Some(conn) if conn.upstream => self.queue(key),
+                Some(_) => self.pump(key, CLIENT_BYTES, now),
+                None => {}
+            },
+            Action::Connect(key, address) => self.connect(key, address, now),
+            Action::Secure(key, host) => self.secure(key, &host, now),
+            Action::Resolve(look_up) => self.resolver.look_up(look_up),
+            Action::Store(job) => self.disk_thread.send(job),
+            Action::Finish(key) => {
+                if let Some(conn) = connection(&mut self.connections, key) {
+                    conn.finish();
+                }
+            }
+            Action::Close(key) => {
+                // Dropping the connection closes its socket, which also removes it from the poller.
+                if let Some(conn) = connection(&mut self.connections, key) {
+                    conn.prepare_close(&mut self.buffer);
+                    *self.connections.grow_to(key.index()) = None;
+                }
+                self.core.closed(key);
+            }
+        }
+    }
+
+    fn connect(&mut self, key: Key, address: SocketAddr, now: Now) {
+        let registry = self.poll.registry();
+        let connected = NetConnection::connect(address, key)
+            .and_then(|mut conn| conn.socket.register(registry, key.token()).map(|()| conn));
+        match connected {
+            Ok(conn) => self.add(key, conn),
+            Err(error) => self.core.handle(key, Event::Failed(&error.into()), now),
+        }
+    }
+
+    /// Starts the handshake. Its first step is done when the connection is next in its queue.
+    fn secure(&mut self, key: Key, host: &str, now: Now) {
+        match (connection(&mut self.connections, key), (self.tls)(host)) {
+            (Some(conn), Ok(session)) => {
+                conn.secure(session);
+                self.queue(key);
+            }
+            (_, Err(why)) => self.core.handle(key, Event::Failed(&why), now),
+            (None, Ok(_)) => {}
+        }
+    }
+
     /// Reads the configuration again. One with a fault changes nothing.
-    pub(super) fn reload(&mut self, now: Now) {
+    fn reload(&mut self, now: Now) {
         self.notifier.reloading();
         let faults: Vec<String> = match (self.reread.read)() {
             Ok(loaded) => self.reconfigure(loaded, now).err().into_iter().collect(),

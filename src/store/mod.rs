@@ -41,14 +41,14 @@
 
 #[cfg(feature = "sqlite")]
 mod disk;
-#[cfg(all(test, not(feature = "sqlite")))]
-mod tests;
 
 #[cfg(feature = "sqlite")]
-pub use disk::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed, sqlite_version};
+pub use disk::{
+    HistoryReader, NotRenamed, StoredMarkets, check, prune, rename, renamed, sqlite_version,
+};
 
 use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -71,23 +71,12 @@ pub struct Store {
     thread: JoinHandle<()>,
 }
 
-/// Checks whether the file can be opened, without changing it.
-pub fn check(path: &Path) -> Result<(), OpenError> {
-    #[cfg(feature = "sqlite")]
-    return disk::check(path);
-    #[cfg(not(feature = "sqlite"))]
-    Err(Unusable::NotBuilt.at(path))
-}
-
 impl Store {
     /// Starts the thread, which opens the file. The first answer is [`Reply::Opened`] or
     /// [`Reply::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, replies) = sync_channel(REPLIES);
-        if cfg!(not(feature = "sqlite")) {
-            return Err(Unusable::NotBuilt.at(&path));
-        }
         let file = path.clone();
         let thread = thread::Builder::new()
             .name("store".to_string())

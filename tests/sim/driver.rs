@@ -517,7 +517,7 @@ impl World {
         let open = self.clients_open();
         let (moment, started, sent) = (self.moment(), link.read, link.sent);
         self.note_unread();
-        let (deferred, limits) = (self.core.census().deferred, &self.config.limits);
+        let (deferred, limits) = (self.core.deferred(), &self.config.limits);
         let long_full = deferred >= limits.deferred_responses
             || deferred * MOST_MADE >= limits.output_total / 2
             || self.crowded_at == Some(self.now);

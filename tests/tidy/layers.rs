@@ -6,7 +6,7 @@ use super::*;
 /// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
 const LAYERS: [&str; 16] = [
     "lib docs named time table job_queue run_queue rng decimal fingerprint log_targets resp",
-    "durations interval record json",
+    "durations interval record json place_set",
     "config history",
     "http market exchange demo replication",
     "core/event core/held core/compressed_cache",

@@ -84,7 +84,6 @@ pub struct PreparedHead {
 
 impl PreparedHead {
     /// True if its response is kept, and would be made again as it is.
-    #[inline]
     pub fn has_response(&self, cx: &Context) -> bool {
         self.state == cx.state && cx.now.mono < self.until
     }
@@ -111,7 +110,6 @@ impl HeadCache {
     }
 
     /// The place of the head with this key.
-    #[inline]
     pub fn place(&self, key: u64) -> usize {
         key as usize % PLACES
     }

@@ -30,7 +30,7 @@ mod sweeping;
 
 use crate::config::Limits;
 use crate::core::api::{Deferred, Error, Outcome, SeriesSlots, View};
-use crate::core::{Census, Context, Event, LongWork, WorkSet};
+use crate::core::{Context, Event, LongWork, WorkSet};
 use crate::demo::{Demo, DemoScript};
 use crate::http::Outgoing;
 use crate::market::SeriesKey;
@@ -128,7 +128,6 @@ impl Clients {
 
     /// True if a key may be that of a client. Every other key is that of a connection to an exchange, or to
     /// the engine of the cluster.
-    #[inline]
     pub fn may_own(&self, key: Key) -> bool {
         self.connections.may_own(key)
     }
@@ -178,13 +177,11 @@ impl Clients {
     }
 
     /// Sets the date of responses. Returns true once a second, if it has changed.
-    #[inline]
     pub fn set_date(&mut self, now: UnixMs) -> bool {
         self.responses.stamp.refresh(now)
     }
 
     /// What all responses have cost so far. It only rises.
-    #[inline]
     pub fn spent(&self) -> u64 {
         self.responses.spent
     }
@@ -325,17 +322,10 @@ impl Clients {
         }
     }
 
-    /// Counts the connections of clients.
-    pub fn census(&self) -> Census {
-        let count = |is_counted: fn(&Connection) -> bool| {
-            self.connections.iter().filter(|(_, it)| is_counted(it)).count()
-        };
-        Census {
-            clients: self.connections.len(),
-            in_flight: count(Connection::is_busy),
-            deferred: count(|it| matches!(it.phase, Phase::Waiting(_))),
-            ..Census::default()
-        }
+    /// How many responses are deferred: they wait for candles, are made in parts, or are being compressed.
+    pub fn deferred(&self) -> usize {
+        let waits = |it: &Connection| matches!(it.phase, Phase::Waiting(_));
+        self.connections.iter().filter(|(_, it)| waits(it)).count()
     }
 
     /// Counts one turn of the loop.

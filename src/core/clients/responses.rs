@@ -332,7 +332,6 @@ impl Responses {
 }
 
 /// How long a response has taken; `None` if its request was read in this turn.
-#[inline]
 pub fn took(asked_at: Mono, now: Mono) -> Option<Duration> {
     (asked_at != now).then(|| now.since(asked_at))
 }

@@ -17,7 +17,7 @@ use crate::core::upstream::{ConnectState, Upstream};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
-use crate::table::{Key, Table};
+use crate::table::Key;
 use crate::time::Mono;
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -42,19 +42,11 @@ pub const BLOCKS: u32 = 12;
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
 
-/// Which of the connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// The connection for commands.
-    Commands,
-    /// The connection that waits for entries.
-    Reader,
-}
+/// The index of the connection for commands.
+pub const COMMANDS: usize = 0;
 
-impl Which {
-    /// Both.
-    const ALL: [Which; 2] = [Which::Commands, Which::Reader];
-}
+/// The index of the connection that waits for entries.
+pub const READER: usize = 1;
 
 /// See the module's page.
 pub struct Engine {
@@ -67,12 +59,10 @@ pub struct Engine {
     pub trouble: Option<String>,
     /// When it is tried again, once it is closed.
     pub retry_at: Mono,
-    /// Which connection a key names, until its socket is closed.
-    pub connections: Table<Which>,
-    /// Its connections, by `Which`.
+    /// Its connections: [`COMMANDS`] and [`READER`].
     pub upstream: Upstream,
-    /// By `Which`.
-    links: [Link; 2],
+    /// What they carry.
+    pub links: [Link; 2],
     route: EngineRoute,
     failures: u32,
     /// The prefix of all keys. It is their hash tag, so that all are in one slot of a Redis cluster.
@@ -85,9 +75,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The engine at this address, to which nothing is connected yet. Keys of its connections begin at
-    /// `first`.
-    pub fn new(config: &ClusterConfig, first: usize, rng: Rng, now: Mono) -> Engine {
+    /// The engine at this address, to which nothing is connected yet.
+    pub fn new(config: &ClusterConfig, rng: Rng, now: Mono) -> Engine {
         let route = EngineRoute::new(config.url.clone());
         Engine {
             is_up: false,
@@ -95,8 +84,7 @@ impl Engine {
             up_since: now,
             trouble: None,
             retry_at: now,
-            connections: Table::behind(first, MOST_CONNECTIONS),
-            upstream: Upstream::new(SourceId::ENGINE, route.direct(), Which::ALL.len()),
+            upstream: Upstream::new(SourceId::ENGINE, route.direct(), 2),
             links: Default::default(),
             route,
             failures: 0,
@@ -122,28 +110,9 @@ impl Engine {
         self.trusted() - self.tick() / 2
     }
 
-    /// One of the connections.
-    pub fn link(&mut self, which: Which) -> &mut Link {
-        &mut self.links[which as usize]
-    }
-
-    /// Which connection has this key.
-    pub fn which(&self, key: Key) -> Option<Which> {
-        let which = *self.connections.get(key)?;
-        self.upstream.has_key(which as usize, key).then_some(which)
-    }
-
     /// Bytes to send on a connection, and whether bytes from it are welcome.
-    pub fn interest(&self, key: Key) -> (&[u8], bool) {
-        let Some(which) = self.which(key).map(|which| which as usize) else {
-            return (&[], false);
-        };
-        self.upstream.interest(which, key).unwrap_or((self.links[which].outgoing(), true))
-    }
-
-    /// True if nothing waits to be sent, or nothing can be.
-    pub fn has_sent(&self) -> bool {
-        !self.is_up || self.links[Which::Commands as usize].outgoing().is_empty()
+    pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
+        self.upstream.interest(conn, key).unwrap_or((&self.links[conn].out[..], true))
     }
 
     /// True if it has been up for so long that every node has found it.
@@ -151,14 +120,9 @@ impl Engine {
         self.is_up && now.since(self.up_since) > 4 * BACKOFF + self.lease
     }
 
-    /// What a connection waits for. It carries commands once it is open.
-    pub fn state(&self, which: Which) -> ConnectState {
-        self.upstream.state(which as usize)
-    }
-
     /// When [`Engine::handle_timeout`] is wanted.
     pub fn due(&self) -> Mono {
-        let is_closed = self.state(Which::Commands) == ConnectState::Closed;
+        let is_closed = self.upstream.state(COMMANDS) == ConnectState::Closed;
         let retry = is_closed.then_some(self.retry_at);
         let replies = self.links.iter().filter_map(Link::due);
         replies.chain(retry).chain(self.upstream.due()).min().unwrap_or(Mono::NEVER)
@@ -167,16 +131,16 @@ impl Engine {
     /// Gives up what is late, and connects.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let now = cx.now.mono;
-        for which in Which::ALL {
-            if let Err(ended) = self.upstream.handle_timeout(which as usize, cx) {
+        for conn in [COMMANDS, READER] {
+            if let Err(ended) = self.upstream.handle_timeout(conn, cx) {
                 return self.fail(&ended.to_string(), cx);
             }
         }
         if self.links.iter().any(|it| it.due().is_some_and(|due| due <= now)) {
             return self.fail("no reply in time", cx);
         }
-        if self.state(Which::Commands) == ConnectState::Closed && self.retry_at <= now {
-            self.upstream.want(Which::Commands as usize, now + self.timeout(), cx);
+        if self.upstream.state(COMMANDS) == ConnectState::Closed && self.retry_at <= now {
+            self.upstream.want(COMMANDS, now + self.timeout(), cx);
         }
     }
 
@@ -186,29 +150,24 @@ impl Engine {
         self.links.iter_mut().for_each(|link| link.postpone(by));
     }
 
-    /// Has the driver open the connections that are wanted.
-    pub fn open_connections(&mut self, cx: &mut Context) {
-        self.upstream.open(|conn| self.connections.insert(Which::ALL[conn]), cx);
-    }
-
     /// A connection is open.
-    pub fn opened(&mut self, which: Which, cx: &mut Context) {
+    pub fn opened(&mut self, conn: usize, cx: &mut Context) {
         // Each command has a deadline of its own.
-        self.upstream.wait_until(which as usize, Mono::NEVER);
-        let url = self.route.url().clone();
+        self.upstream.wait_until(conn, Mono::NEVER);
+        let url = self.route.url.clone();
         if let Some(it) = url.credentials {
             let words: [&[u8]; 3] = [b"AUTH", &it.user, &it.password];
             let words = if it.user.is_empty() { &[words[0], words[2]] } else { &words[..] };
-            self.send_on(which, EngineCommand::Auth, words, cx);
+            self.send_on(conn, EngineCommand::Auth, words, cx);
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.send_on(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
+            self.send_on(conn, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
-        if which == Which::Reader {
+        if conn == READER {
             let key = self.key(SourceId::ENGINE, "probe", cx);
             let words: [&[u8]; 6] = [b"XREAD", b"COUNT", b"1", b"STREAMS", key.as_bytes(), b"0"];
-            self.send_on(which, EngineCommand::Read, &words, cx);
+            self.send_on(conn, EngineCommand::Read, &words, cx);
         }
     }
 
@@ -219,8 +178,8 @@ impl Engine {
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
-        if self.state(Which::Reader) == ConnectState::Closed {
-            self.upstream.want(Which::Reader as usize, cx.now.mono + self.timeout(), cx);
+        if self.upstream.state(READER) == ConnectState::Closed {
+            self.upstream.want(READER, cx.now.mono + self.timeout(), cx);
         }
     }
 
@@ -228,8 +187,8 @@ impl Engine {
     pub fn came_up(&mut self, cx: &mut Context) {
         (self.is_up, self.up_since, self.trouble) = (true, cx.now.mono, None);
         self.route.arrived();
-        self.upstream.worked(Which::Commands as usize, cx);
-        log::info!(target: CLUSTER, "engine up address={}", self.route.url());
+        self.upstream.worked(COMMANDS, cx);
+        log::info!(target: CLUSTER, "engine up address={}", self.route.url);
     }
 
     /// Its time in milliseconds: never too low, and too high by less than a round trip.
@@ -240,42 +199,39 @@ impl Engine {
 
     /// True if it takes one more command with so many bytes.
     pub fn has_room(&mut self, bytes: usize) -> bool {
-        self.is_up && self.link(Which::Commands).has_room(bytes)
+        self.is_up && self.links[COMMANDS].has_room(bytes)
     }
 
     /// Sends a command.
     pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
-        self.send_on(Which::Commands, command, words, cx);
+        self.send_on(COMMANDS, command, words, cx);
     }
 
     /// Sends a command on a connection, if that is open.
     pub fn send_on(
         &mut self,
-        which: Which,
+        conn: usize,
         command: EngineCommand,
         words: &[&[u8]],
         cx: &mut Context,
     ) {
-        if self.state(which) == ConnectState::Open {
+        if self.upstream.state(conn) == ConnectState::Open {
             let blocks = command == EngineCommand::Read;
             let block = if blocks { self.lease / BLOCKS } else { Duration::ZERO };
             let deadline = cx.now.mono + block + self.timeout();
-            self.link(which).push(command, words, cx.now.mono, deadline);
-            self.upstream.flush(which as usize, cx);
+            self.links[conn].push(command, words, cx.now.mono, deadline);
+            self.upstream.flush(conn, cx);
         }
     }
 
     /// Runs a script. `body` comes behind the other arguments.
     pub fn run(
         &mut self,
-        command: EngineCommand,
+        (script, source, note): (Script, SourceId, u64),
         arguments: &[&dyn Display],
         body: Option<&[u8]>,
         cx: &mut Context,
     ) {
-        let EngineCommand::Run(script, source, _) = command else {
-            return;
-        };
         let keys: Vec<String> =
             script.keys().iter().map(|what| self.key(source, what, cx)).collect();
         let (text, count) = (script.text(), keys.len().to_string());
@@ -283,7 +239,7 @@ impl Engine {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
         words.extend(body);
-        self.send(command, &words, cx);
+        self.send(EngineCommand::Run(script, source, note), &words, cx);
     }
 
     /// The name of a key: of a source, or of the whole cluster.
@@ -297,8 +253,7 @@ impl Engine {
 
     /// Tells that this node lives.
     pub fn beat(&mut self, run: &str, cx: &mut Context) {
-        let command = EngineCommand::Run(Script::Beat, SourceId::ENGINE, 0);
-        self.run(command, &[&run], None, cx);
+        self.run((Script::Beat, SourceId::ENGINE, 0), &[&run], None, cx);
     }
 
     /// Follows `MOVED`: connects to the node of the Redis cluster that has the keys.
@@ -309,7 +264,7 @@ impl Engine {
         self.close(cx);
         self.upstream.reroute(self.route.direct(), cx);
         self.retry_at = cx.now.mono;
-        log::info!(target: CLUSTER, "engine moved address={}", self.route.url());
+        log::info!(target: CLUSTER, "engine moved address={}", self.route.url);
     }
 
     fn close(&mut self, cx: &mut Context) {
@@ -320,7 +275,7 @@ impl Engine {
     /// Closes both connections, logs why, and schedules the next try.
     pub fn fail(&mut self, why: &str, cx: &mut Context) {
         if self.trouble.as_deref() != Some(why) {
-            log::warn!(target: CLUSTER, "engine down address={} error={}", self.route.url(), quoted(why));
+            log::warn!(target: CLUSTER, "engine down address={} error={}", self.route.url, quoted(why));
             self.trouble = Some(why.to_string());
         }
         let was_up = self.is_up && cx.now.mono.since(self.up_since) > BACKOFF;
@@ -329,7 +284,7 @@ impl Engine {
         let pause = BACKOFF.min(FIRST_BACKOFF * 2u32.pow(failures.min(16)));
         let less = Duration::from_micros(self.rng.below(pause.as_micros() as u64 / 2));
         self.retry_at = cx.now.mono + (pause - less);
-        self.upstream.failed(Which::Commands as usize, cx.now.mono, cx);
+        self.upstream.failed(COMMANDS, cx.now.mono, cx);
         self.close(cx);
         if self.route.failed(self.upstream.addresses.has_good()) {
             self.upstream.reroute(self.route.direct(), cx);

@@ -5,7 +5,7 @@
 //! the lease.
 
 use super::lease::{Held, node_of};
-use super::link::{EngineCommand, EntryId};
+use super::link::EntryId;
 use super::scripts::Script;
 use super::{Cluster, SETTLING};
 use crate::core::context::Context;
@@ -42,7 +42,7 @@ impl Cluster {
             let (budget, parts) = sources.budget(id, now);
             let (left, spent) = budget.to_tell(parts, now);
             let words: [&dyn Display; 4] = [&self.run, &epoch, &lease_ms, &left];
-            self.engine.run(EngineCommand::Run(Script::Renew, id, spent), &words, None, cx);
+            self.engine.run((Script::Renew, id, spent), &words, None, cx);
             if now.since(lease.told_at) >= tick {
                 // So followers know that the source is collected.
                 let entry = sources[id].entry(Update::Status(None), cx.now, cx);
@@ -58,7 +58,7 @@ impl Cluster {
             let is_alone = u8::from(role == Role::Alone);
             let words: [&dyn Display; 7] =
                 [&self.run, &lease_ms, &lease.seen, &what, &wants, &takes, &is_alone];
-            self.engine.run(EngineCommand::Run(Script::Look, id, 0), &words, None, cx);
+            self.engine.run((Script::Look, id, 0), &words, None, cx);
         }
     }
 
@@ -207,7 +207,7 @@ impl Cluster {
         let left = budget.left(parts, cx.now.mono);
         let (to, lease_ms) = (to.unwrap_or_default(), self.engine.lease.as_millis());
         let words: [&dyn Display; 6] = [&self.run, &epoch, &left, &keep, &to, &lease_ms];
-        self.engine.run(EngineCommand::Run(Script::Release, id, 0), &words, Some(&bytes), cx);
+        self.engine.run((Script::Release, id, 0), &words, Some(&bytes), cx);
         self.tell_role(id, sources, cx);
     }
 

@@ -45,7 +45,8 @@ pub struct Link {
     pub inbox: Vec<u8>,
     /// The commands that wait for a reply, the oldest first.
     pub pending: VecDeque<PendingCommand>,
-    out: Vec<u8>,
+    /// The bytes to send.
+    pub out: Vec<u8>,
 }
 
 /// A command that waits for its reply.
@@ -69,11 +70,6 @@ impl Link {
     pub fn push(&mut self, command: EngineCommand, words: &[&[u8]], sent_at: Mono, deadline: Mono) {
         write_command(&mut self.out, words);
         self.pending.push_back(PendingCommand { command, sent_at, deadline });
-    }
-
-    /// Bytes to send.
-    pub fn outgoing(&self) -> &[u8] {
-        &self.out
     }
 
     /// So many of them were sent.

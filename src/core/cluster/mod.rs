@@ -2,9 +2,9 @@
 //!
 //! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Lease`](lease::Lease) for each source, and the
 //! entries that were read and not yet applied. A node that has the lease of a source collects, and tells the
-//! others what it applies ([`publishing`]); the others apply the same ([`reading`]). Which node has a lease
-//! is decided in [`leasing`]. This file passes on what happens, tells each source its role, and asks it what
-//! to tell.
+//! others what it applies ([`Cluster::relay`]); the others apply the same ([`reading`]). Which node has a
+//! lease is decided in [`leasing`]. This file passes on what happens, tells each source its role, and asks it
+//! what to tell.
 //!
 //! A source knows its role, and not the cluster. The cluster knows no socket: the engine's connections are
 //! driven like those to exchanges. Without a cluster in the configuration there is none of this.
@@ -13,7 +13,6 @@ mod engine;
 mod lease;
 mod leasing;
 mod link;
-mod publishing;
 mod reading;
 mod route;
 mod scripts;
@@ -22,19 +21,21 @@ mod tests;
 
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::{Role, Sources};
+use crate::core::sources::{Outbound, Role, Sources};
 use crate::core::stats::ClusterStatus;
 use crate::core::{Event, Resolved};
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
-use crate::replication::HAS_CLUSTERS;
+use crate::replication::{Entry, HAS_CLUSTERS, SeriesPart, Update, encode};
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Engine, Which};
+use engine::{COMMANDS, Engine};
 use lease::{Lease, Nodes, node_of};
 use link::{EngineCommand, StreamKey, Unread};
+use scripts::Script;
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Display;
 use std::time::Duration;
 
 pub use engine::MOST_CONNECTIONS;
@@ -48,6 +49,12 @@ const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A clock of this node that differs from the engine's by more than this is told of.
 const CLOCK_OFF_MS: i64 = 2000;
+
+/// Requests for candles that stay in the engine.
+const MOST_ASKS: &[u8] = b"256";
+
+/// Longest entry that is not split: a page of 5,000 candles has some 400 KB.
+const MOST_ENTRY: usize = 1024 * 1024;
 
 /// See the module's page.
 pub struct Cluster {
@@ -92,15 +99,15 @@ impl OptionalCluster {
 }
 
 impl Cluster {
-    /// The cluster of the configuration, if there is one. Keys of its connections begin at `first`.
-    pub fn new(first: usize, sources: &mut Sources, cx: &mut Context) -> Option<Box<Cluster>> {
+    /// The cluster of the configuration, if there is one.
+    pub fn new(sources: &mut Sources, cx: &mut Context) -> Option<Box<Cluster>> {
         let config = cx.config.cluster.clone().filter(|_| HAS_CLUSTERS)?;
         let now = cx.now.mono;
         let run = format!("{:012x}{:04x}", cx.now.unix.0, cx.boot as u16);
         let node = config.node.clone().unwrap_or_else(|| format!("node-{run}"));
         let rng = Rng::new(cx.boot ^ 0x00C1_0573);
         let mut cluster = Box::new(Cluster {
-            engine: Engine::new(&config, first, rng, now),
+            engine: Engine::new(&config, rng, now),
             run: format!("{node}#{run}"),
             leases: Vec::new(),
             unread: VecDeque::new(),
@@ -154,25 +161,30 @@ impl Cluster {
 
     /// True if the engine has been told of the end, or need not be.
     pub fn has_told_end(&self) -> bool {
-        self.ends_at.is_none_or(|at| at == Mono::NEVER) || self.engine.has_sent()
+        let has_sent = !self.engine.is_up || self.engine.links[COMMANDS].out.is_empty();
+        self.ends_at.is_none_or(|at| at == Mono::NEVER) || has_sent
     }
 
     /// Takes in what happened to a connection.
-    pub fn handle(&mut self, key: Key, event: Event<'_>, sources: &mut Sources, cx: &mut Context) {
-        let Some(which) = self.engine.which(key) else {
-            return;
-        };
-        match self.engine.upstream.handle(which as usize, key, event, cx) {
+    pub fn handle(
+        &mut self,
+        conn: usize,
+        key: Key,
+        event: Event<'_>,
+        sources: &mut Sources,
+        cx: &mut Context,
+    ) {
+        match self.engine.upstream.handle(conn, key, event, cx) {
             Ok(Some(Event::Connected)) => {
-                self.engine.opened(which, cx);
-                if which == Which::Commands {
+                self.engine.opened(conn, cx);
+                if conn == COMMANDS {
                     self.engine.beat(&self.run, cx);
                 }
             }
-            Ok(Some(Event::Sent(count))) => self.engine.link(which).sent_bytes(count),
+            Ok(Some(Event::Sent(count))) => self.engine.links[conn].sent_bytes(count),
             Ok(Some(Event::Received(bytes))) => {
-                self.engine.link(which).inbox.extend_from_slice(bytes);
-                self.take_replies(which, key, sources, cx);
+                self.engine.links[conn].inbox.extend_from_slice(bytes);
+                self.take_replies(conn, key, sources, cx);
             }
             Ok(_) => {}
             Err(ended) => self.engine.fail(&ended.to_string(), cx),
@@ -298,6 +310,68 @@ impl Cluster {
         }
         // A market list may have been applied. Then the stream of its source can be read.
         self.read_on(cx);
-        self.engine.open_connections(cx);
+        self.engine.upstream.open(cx);
+    }
+
+    /// Tells the other nodes something of a source.
+    fn tell(&mut self, id: SourceId, told: Outbound, cx: &mut Context) {
+        let is_told = match told {
+            Outbound::Entry(entry) => self.publish(id, *entry, cx),
+            Outbound::List(bytes) => self.epoch(id, cx).map(|epoch| {
+                let run = (Script::List, id, 0);
+                self.engine.run(run, &[&self.run, &epoch], Some(&bytes), cx);
+            }),
+            Outbound::Ask(series) => self.ask(id, &series, cx),
+        };
+        let status = cx.stats.cluster.get_or_insert_default();
+        match is_told {
+            Some(()) => status.published += 1,
+            None => status.dropped += 1,
+        }
+    }
+
+    fn publish(&mut self, id: SourceId, mut entry: Entry, cx: &mut Context) -> Option<()> {
+        let epoch = self.epoch(id, cx)?;
+        entry.head.epoch = epoch;
+        let (is_first, is_last) = match entry.body {
+            Update::Quotes { is_first, is_last, .. } => (is_first, is_last),
+            _ => (false, false),
+        };
+        let bytes = encode(&entry);
+        if bytes.len() > MOST_ENTRY
+            && let Some(second) = entry.split()
+        {
+            self.publish(id, entry, cx)?;
+            return self.publish(id, second, cx);
+        }
+        if !self.engine.has_room(bytes.len()) {
+            return None;
+        }
+        let lease = &mut self.leases[id.index()];
+        lease.told_at = cx.now.mono;
+        let keep = lease.keep(bytes.len(), is_first);
+        let mark = u8::from(is_first) | u8::from(is_last) << 1;
+        let words: [&dyn Display; 4] = [&self.run, &epoch, &keep, &mark];
+        self.engine.run((Script::Publish, id, 0), &words, Some(&bytes), cx);
+        Some(())
+    }
+
+    /// The epoch under which this node may publish now.
+    fn epoch(&self, id: SourceId, cx: &Context) -> Option<u64> {
+        let epoch = self.leases[id.index()].epoch(cx.now.mono);
+        epoch.filter(|_| self.engine.is_up)
+    }
+
+    fn ask(&mut self, id: SourceId, series: &SeriesPart, cx: &mut Context) -> Option<()> {
+        let bytes = encode(series);
+        let follows = self.leases[id.index()].held.is_none();
+        if !follows || !self.engine.has_room(bytes.len()) {
+            return None;
+        }
+        let key = self.engine.key(id, "ask", cx);
+        let words: [&[u8]; 8] =
+            [b"XADD", key.as_bytes(), b"MAXLEN", b"~", MOST_ASKS, b"*", b"e", &bytes];
+        self.engine.send(EngineCommand::Other, &words, cx);
+        Some(())
     }
 }

@@ -4,7 +4,7 @@
 //! What was read and not applied is bounded by one reply: nothing more is read before all of it is applied.
 
 use super::Cluster;
-use super::engine::{BLOCKS, Which};
+use super::engine::{BLOCKS, READER};
 use super::link::{EngineCommand, EntryId, PendingCommand, StreamKey, Unread};
 use super::scripts::Script;
 use crate::core::context::Context;
@@ -24,6 +24,9 @@ const ENTRIES: &[u8] = b"16";
 
 /// Responses that may wait to be applied before more entries are.
 const MOST_STAGED: usize = 8;
+
+/// Most characters of an error of the engine that are logged.
+const MOST_TOLD: usize = 120;
 
 /// A place further ahead of the time of the engine than this shows that its clock went back.
 const AHEAD_MS: u64 = 1000;
@@ -140,8 +143,8 @@ impl Cluster {
 
     /// Waits for more entries, if all that was read is applied.
     pub(super) fn read_on(&mut self, cx: &mut Context) {
-        let is_open = self.engine.state(Which::Reader) == ConnectState::Open;
-        let is_reading = !self.engine.link(Which::Reader).pending.is_empty();
+        let is_open = self.engine.upstream.state(READER) == ConnectState::Open;
+        let is_reading = !self.engine.links[READER].pending.is_empty();
         let is_open = is_open && self.engine.is_up && self.reads_from <= cx.now.mono;
         if !is_open || is_reading || !self.unread.is_empty() {
             return;
@@ -170,7 +173,7 @@ impl Cluster {
             vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
         let names = self.streams.iter().map(|stream| &stream.name);
         words.extend(names.chain(&places).map(String::as_bytes));
-        self.engine.send_on(Which::Reader, EngineCommand::Read, &words, cx);
+        self.engine.send_on(READER, EngineCommand::Read, &words, cx);
     }
 
     /// Takes in the reply to a read.
@@ -204,28 +207,23 @@ impl Cluster {
         }
         self.read_on(cx);
     }
-}
 
-/// Most characters of an error of the engine that are logged.
-const MOST_TOLD: usize = 120;
-
-impl Cluster {
     /// Takes in the replies that have come, one after the other.
     pub(super) fn take_replies(
         &mut self,
-        which: Which,
+        conn: usize,
         key: Key,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let inbox = std::mem::take(&mut self.engine.link(which).inbox);
+        let inbox = std::mem::take(&mut self.engine.links[conn].inbox);
         let mut at = 0;
         // A reply may close the connection.
-        while self.engine.which(key).is_some() {
+        while self.engine.upstream.has_key(conn, key) {
             match parse(&inbox[at..]) {
-                Ok(None) => return self.engine.link(which).put_back(inbox, at),
+                Ok(None) => return self.engine.links[conn].put_back(inbox, at),
                 Ok(Some((reply, used))) => {
-                    let Some(pending) = self.engine.link(which).pending.pop_front() else {
+                    let Some(pending) = self.engine.links[conn].pending.pop_front() else {
                         return self.engine.fail("unexpected reply", cx);
                     };
                     self.replied(pending, &reply, sources, cx);

@@ -21,7 +21,7 @@ type Place = (String, u16);
 /// See the module's page.
 pub struct EngineRoute {
     /// Where it leads now.
-    url: EngineUrl,
+    pub url: EngineUrl,
     configured: Place,
     /// Where it leads after the next failure, unless only one place is known.
     other: Option<Place>,
@@ -33,11 +33,6 @@ impl EngineRoute {
     pub fn new(url: EngineUrl) -> EngineRoute {
         let configured = (url.host.clone(), url.port);
         EngineRoute { url, configured, other: None, hops: 0 }
-    }
-
-    /// Where it leads now.
-    pub fn url(&self) -> &EngineUrl {
-        &self.url
     }
 
     /// The same as a route: without a proxy.
@@ -106,7 +101,7 @@ mod tests {
     }
 
     fn port(route: &EngineRoute) -> u16 {
-        route.url().port
+        route.url.port
     }
 
     #[test]
@@ -145,7 +140,7 @@ mod tests {
         assert!(!route.failed(true), "it has another address");
         let ports = [0; 4].map(|_| (route.failed(false), port(&route)));
         assert_eq!(ports, [7000, 7001, 7000, 7001].map(|port| (true, port)));
-        assert_eq!(route.url().to_string(), "rediss://***@10.0.0.2:7001/0");
+        assert_eq!(route.url.to_string(), "rediss://***@10.0.0.2:7001/0");
     }
 
     #[test]

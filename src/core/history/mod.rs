@@ -1,7 +1,7 @@
 //! The history file as the core sees it: its state, writes, reads and restores.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `eviction`, `refill`, `restoring` (the load: what the file holds), and
+//! `reads` (candles for clients), `refill`, `restoring` (the load: what the file holds), and
 //! `saved_quotes`. It sends jobs to the disk thread ([`Action::Store`](super::Action::Store)), and takes in
 //! its replies ([`History::handle`]). The loop never blocks on them: without a usable file, the core serves
 //! from memory. Which candles are requested is decided by `sources`, from what is archived.
@@ -11,7 +11,6 @@
 //! afterwards, and is requested again. While the file cannot be read, nothing is archived: what memory drops
 //! is requested again.
 
-mod eviction;
 mod file_state;
 mod names;
 mod reads;
@@ -29,7 +28,6 @@ use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
-use eviction::{SWEEP, evict};
 use file_state::FileState;
 pub use reads::ReadStart;
 use reads::Reads;
@@ -39,7 +37,7 @@ use std::ops::Range;
 use std::time::Duration;
 use work::Work;
 pub use writer::Pace;
-use writer::{FLUSH, Writer};
+use writer::{FLUSH, SWEEP, Writer};
 
 /// Time for the last flush and the closing of the file, in addition to `limits.shutdownMs`.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -202,7 +200,8 @@ impl History {
 
     /// True if a batch is being written, or its slots are being archived.
     fn is_writing(&self) -> bool {
-        self.writer.is_writing() || self.work.iter().any(Work::is_archiving)
+        let is_archiving = |work: &Work| matches!(work, Work::ArchiveBatch(_));
+        self.writer.is_writing() || self.work.iter().any(is_archiving)
     }
 
     /// Sends the batch to the disk thread, unless the last one is still being written or archived, or the
@@ -216,7 +215,7 @@ impl History {
     /// Adds the eviction of old candles to the batch, unless one is being written or the disk fails.
     fn evict(&mut self, cx: &mut Context) {
         let is_well = self.file.is_on() && !self.is_failing();
-        let has_more = is_well && (self.is_writing() || evict(&mut self.writer.batch, cx));
+        let has_more = is_well && (self.is_writing() || self.writer.evict(cx));
         self.evict_at = cx.now.mono + if has_more { FLUSH } else { SWEEP };
         self.flush_soon(cx);
     }
@@ -367,7 +366,9 @@ impl History {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
         if !self.file.is_loading() {
-            self.recall_ended();
+            // A load that `recall` began has ended.
+            self.recalls = self.recalls.saturating_sub(1);
+            self.recalled.retain(|_| self.recalls > 0);
         }
         if self.file.is_loading() || self.file.is_on() && result.is_err() {
             self.file.loaded(result, cx.now);

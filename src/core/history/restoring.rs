@@ -52,14 +52,6 @@ impl History {
         }
     }
 
-    /// A load that [`History::recall`] began has ended.
-    pub(super) fn recall_ended(&mut self) {
-        self.recalls = self.recalls.saturating_sub(1);
-        if self.recalls == 0 {
-            self.recalled.clear();
-        }
-    }
-
     /// The market with these names, if it is to be restored from the load that is under way.
     fn restored_market(
         &self,

@@ -43,10 +43,3 @@ impl QueuedJob for Work {
         }
     }
 }
-
-impl Work {
-    /// True if it archives a batch.
-    pub fn is_archiving(&self) -> bool {
-        matches!(self, Work::ArchiveBatch(_))
-    }
-}

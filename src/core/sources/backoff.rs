@@ -5,7 +5,7 @@
 //! Failures that count for the kind are in the figures of the source. Their number gives the length of the
 //! kind's back-off. Only time ends a back-off. What concerns every kind halts the [`Host`].
 //!
-//! Whatever fails is logged by an [`Episode`], also what is wrong with a source that answers.
+//! Whatever fails is logged by an [`Episode`].
 //!
 //! A source is up while quotes of it are served; it backs off after a failure of quotes, and while its host
 //! is halted; if the quotes that came last grow stale before others come, it is down.
@@ -41,8 +41,6 @@ pub struct Failures {
     quotes_at: Mono,
     /// The end of the host's halt.
     halted_until: Mono,
-    slow_rounds: Episode,
-    spending_others: Episode,
     rng: Rng,
 }
 
@@ -69,8 +67,6 @@ impl Failures {
             kinds: Default::default(),
             quotes_at: now,
             halted_until: now,
-            slow_rounds: Episode::default(),
-            spending_others: Episode::default(),
             rng: Rng::new(seed),
         }
     }
@@ -267,30 +263,6 @@ impl Failures {
     /// When the quotes that came last grow stale.
     fn stale_at(&self, cx: &Context) -> Mono {
         self.quotes_at + cx.config.sources[self.source.index()].stale_after
-    }
-
-    /// Shows and logs two faults of a source that answers: rounds of quotes take too long (`round`: their
-    /// duration), and others spend the budget (`others`: the units that they spent).
-    pub fn watch(&mut self, round: Option<Duration>, others: Option<u64>, cx: &mut Context) {
-        let (now, status) = (cx.now.mono, &mut cx.stats[self.source]);
-        let stale_after = cx.config.sources[self.source.index()].stale_after;
-        status.round_ms = round.map(|took| took.as_millis() as u64);
-        status.is_round_slow = round.is_some_and(|took| took > stale_after);
-        status.spent_by_others = others;
-        let (id, ms) = (&status.id, status.round_ms.unwrap_or(0));
-        if status.is_round_slow && self.slow_rounds.failed("", now).is_some() {
-            let stale_ms = stale_after.as_millis();
-            log::warn!(target: SOURCE, "round too slow source={id} ms={ms} stale_after_ms={stale_ms}");
-        } else if !status.is_round_slow && self.slow_rounds.ended(now).is_some() {
-            log::info!(target: SOURCE, "round in time source={id} ms={ms}");
-        }
-        if let Some(units) = others {
-            if self.spending_others.failed("", now).is_some() {
-                log::warn!(target: SOURCE, "budget spent by others source={id} units={units}");
-            }
-        } else if self.spending_others.ended(now).is_some() {
-            log::info!(target: SOURCE, "budget spent alone source={id}");
-        }
     }
 }
 

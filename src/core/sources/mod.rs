@@ -35,7 +35,7 @@ use crate::core::{Context, Event, Resolved};
 use crate::interval::Stored;
 use crate::market::SourceId;
 use crate::rng::Rng;
-use crate::table::{Key, Table};
+use crate::table::Key;
 use crate::time::{Mono, Now};
 use budget::Budget;
 use failover::Failover;
@@ -57,8 +57,6 @@ pub struct Sources {
     all: Vec<Source>,
     /// The hosts. Each source knows the place of its host.
     hosts: Vec<Host>,
-    /// The source that owns a connection, and the connection's index there.
-    connections: Table<(SourceId, usize)>,
     /// The place behind the source that worked last.
     next_to_work: usize,
     /// From which source each symbol is served.
@@ -85,7 +83,6 @@ impl Sources {
         let mut sources = Sources {
             all: Vec::new(),
             hosts: Vec::new(),
-            connections: Table::new(Sources::capacity(&cx.config)),
             next_to_work: 0,
             failover: Failover::default(),
             rng: Rng::new(cx.boot),
@@ -149,7 +146,7 @@ impl Sources {
             // again.
             self.all.iter_mut().filter(|it| it.uses(place)).for_each(|it| it.wake_up(cx.now));
         }
-        self.open_connections(id, cx);
+        self[id].connections.upstream.open(cx);
         done
     }
 
@@ -168,7 +165,7 @@ impl Sources {
                 }
                 SourceChange::Begins => self.begin(id, cx),
             }
-            self.open_connections(id, cx);
+            self[id].connections.upstream.open(cx);
         }
         self.find_hosts(cx);
     }
@@ -193,36 +190,18 @@ impl Sources {
         }
     }
 
-    /// The number of connections.
-    pub fn connections(&self) -> usize {
-        self.connections.len()
-    }
-
     /// Takes in what happened to a connection. `true`: a request has ended, and clients may have waited
     /// for it.
     pub fn handle(
         &mut self,
+        (source, conn): (SourceId, usize),
         key: Key,
         event: Event<'_>,
         history: &History,
         cx: &mut Context,
     ) -> bool {
-        let Some(&(source, conn)) = self.connections.get(key) else {
-            return false;
-        };
         let pace = history.pace_of(source);
         self.act(source, cx, |it, host, cx| it.handle((conn, key), event, pace, host, cx))
-    }
-
-    /// Opens the connections that a source wants after it has acted.
-    fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
-        let new_key = |conn| self.connections.insert((source, conn));
-        self.all[source.index()].connections.upstream.open(new_key, cx);
-    }
-
-    /// The socket of a connection is closed.
-    pub fn closed(&mut self, key: Key) {
-        self.connections.remove(key);
     }
 
     /// Takes in the addresses of a source's host, or why there are none.
@@ -309,9 +288,8 @@ impl Sources {
     }
 
     /// Bytes to send on a connection now, and whether bytes from it are welcome.
-    pub fn interest(&self, key: Key) -> (&[u8], bool) {
-        let owner = self.connections.get(key);
-        owner.map_or((&[], false), |(id, conn)| self[*id].connections.interest(*conn, key))
+    pub fn interest(&self, (source, conn): (SourceId, usize), key: Key) -> (&[u8], bool) {
+        self[source].connections.interest(conn, key)
     }
 
     /// There is room in the history again: what has waited for that is due.

@@ -13,7 +13,7 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{BudgetLimit, Caps, Meter, NextPage, ReadError, Reading, RefusalKind};
+use crate::exchange::{BudgetLimit, Caps, Dialect, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
     write_request,
@@ -63,7 +63,7 @@ pub struct RequestInFlight {
     /// When the response was made, as the head tells, and when the request was sent; taken out once. `None`
     /// for a failure, and for what a cache has kept.
     pub date: Option<(UnixMs, Mono)>,
-    meter: Option<Meter<'static>>,
+    dialect: &'static Dialect,
     /// The limit that it is sent under.
     pub limit: BudgetLimit,
     reading: Reading,
@@ -132,7 +132,7 @@ impl RequestInFlight {
             gunzip: None,
             used: None,
             date: None,
-            meter: dialect.meter(),
+            dialect,
             limit: profile.limit,
             begin: Vec::new(),
         }
@@ -183,11 +183,11 @@ impl RequestInFlight {
         let Some(response) = parsed.map_err(Fault::malformed)? else {
             return Ok(());
         };
-        let used = |meter: Meter<'_>| {
-            let told = std::str::from_utf8(response.fields.get(meter.field())?).ok()?;
-            Some(meter.used(told.trim().parse().ok()?, self.limit))
+        let used = |field: &str| {
+            let told = std::str::from_utf8(response.fields.get(field)?).ok()?;
+            Some(self.dialect.spent(told.trim().parse().ok()?))
         };
-        self.used = self.meter.and_then(used);
+        self.used = self.dialect.meter().and_then(used);
         // The page of a failing front may come from anywhere, with any clock.
         let date = read_current_date(response.fields).filter(|_| response.head.status / 100 == 2);
         if let Some(date) = date {

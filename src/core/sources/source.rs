@@ -254,8 +254,7 @@ impl Source {
             }
             self.start(conn, offer, host, cx);
         }
-        // A plan that requests all quotes at once has no round: its request is a task, whose time is in
-        // `next`.
+        // A plan that requests all quotes at once has no round: `next` has its time.
         let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
         let all = [self.connections.upstream.due(), next, round, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
@@ -263,8 +262,10 @@ impl Source {
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = host.budget.left(self.parts(host, cx.now.mono), cx.now.mono);
-        let others = host.budget.spent_by_others(cx.now.mono);
-        self.failures.watch(self.round.duration(cx.now.mono), others, cx);
+        status.spent_by_others = host.budget.spent_by_others(cx.now.mono);
+        let round = self.round.duration(cx.now.mono);
+        status.round_ms = round.map(|took| took.as_millis() as u64);
+        status.is_round_slow = round.is_some_and(|took| took > self.profile.config.stale_after);
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
@@ -394,7 +395,6 @@ impl Source {
         self.jobs = JobQueue::default();
         self.candles.retain(|_| false);
         cx.stats[self.id].has_ended = true;
-        self.has_ended = true;
-        self.wake_at = None;
+        (self.has_ended, self.wake_at) = (true, None);
     }
 }

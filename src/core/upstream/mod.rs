@@ -160,11 +160,11 @@ impl Upstream {
 
     /// Has the driver open the connections that are wanted, each under a new key. Without a key, it is tried
     /// at the next call.
-    pub fn open(&mut self, mut new_key: impl FnMut(usize) -> Option<Key>, cx: &mut Context) {
+    pub fn open(&mut self, cx: &mut Context) {
         for (conn, it) in self.all.iter_mut().enumerate() {
             let is_wanted = it.key.is_none() && it.state == ConnectState::Connecting;
             if let Some(address) = it.address.filter(|_| is_wanted)
-                && let Some(key) = new_key(conn)
+                && let Some(key) = cx.upstreams.insert((self.user, conn))
             {
                 let (target, name) = named(self.user, cx);
                 log::debug!(target: target, "connect source={name} address={address}");

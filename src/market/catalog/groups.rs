@@ -112,12 +112,21 @@ impl EcosystemList {
     /// The configured entries; `symbol_of` gives each of their symbols its number.
     pub(super) fn new(
         configured: Option<&[EcosystemMarket]>,
-        symbol_of: impl FnMut(&str) -> Option<SymbolId>,
+        mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
     ) -> EcosystemList {
-        EcosystemList {
-            given: configured.map(|entries| Given::new(entries, symbol_of)),
-            served: Vec::new(),
-        }
+        let given = configured.map(|entries| {
+            let mut given = Given::default();
+            for entry in entries {
+                let Some(symbol) = symbol_of(&entry.symbol) else {
+                    continue;
+                };
+                given.symbols.push(symbol);
+                given.entries.insert(symbol, entry.clone());
+                given.by_id.extend(entry.id.as_deref().map(|id| (id.into(), symbol)));
+            }
+            given
+        });
+        EcosystemList { given, served: Vec::new() }
     }
 
     /// Serves these known symbols, which are sorted by name, in the order of the list.
@@ -166,30 +175,6 @@ impl EcosystemList {
                 None => listed,
             },
         })
-    }
-}
-
-impl Given {
-    fn new(
-        configured: &[EcosystemMarket],
-        mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
-    ) -> Given {
-        let mut given = Given::default();
-        for entry in configured {
-            let Some(symbol) = symbol_of(&entry.symbol) else {
-                continue;
-            };
-            // Of several entries for one symbol, the first counts.
-            if given.entries.contains_key(&symbol) {
-                continue;
-            }
-            given.symbols.push(symbol);
-            given.entries.insert(symbol, entry.clone());
-            if let Some(id) = &entry.id {
-                given.by_id.entry(id.as_str().into()).or_insert(symbol);
-            }
-        }
-        given
     }
 }
 

@@ -28,7 +28,7 @@ mod tests;
 mod tools;
 mod write;
 
-pub(super) use file::check;
+pub use file::check;
 pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed};
 

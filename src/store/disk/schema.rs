@@ -5,8 +5,9 @@
 //! as TEXT, with the digits that the exchange sent. Views show each number as a REAL, which SQL can compare
 //! and sum, and as its text.
 //!
-//! A released version never changes, comments in its SQL included: [`missing`] compares the SQL. A
-//! change is a new entry of [`MIGRATIONS`].
+//! A table of a released version never changes, comments in its SQL included: [`missing`] compares the SQL.
+//! A change is a new entry of [`MIGRATIONS`]. Views are made anew by the last entry that has any: only these
+//! are kept here.
 
 use super::sqlite::{Database, Result, text};
 use crate::history::StoreError;
@@ -76,24 +77,9 @@ CREATE TABLE quote (
     seal INTEGER NOT NULL,
     PRIMARY KEY (source, symbol)
 ) STRICT, WITHOUT ROWID;
-
-CREATE VIEW candles AS
-    SELECT source, symbol, interval, strftime('%Y-%m-%d %H:%M', time, 'unixepoch') AS time,
-        open, high, low, close, volume
-    FROM candle JOIN series ON series.id = candle.series;
-
-CREATE VIEW coverage AS
-    SELECT source, symbol, interval, strftime('%Y-%m-%d %H:%M', first, 'unixepoch') AS first,
-        strftime('%Y-%m-%d %H:%M', until, 'unixepoch') AS until
-    FROM span JOIN series ON series.id = span.series;
-
-CREATE VIEW quotes AS
-    SELECT source, symbol, last, bid, ask, high, low, percentage, base_volume, quote_volume,
-        strftime('%Y-%m-%d %H:%M:%S', received / 1000, 'unixepoch') AS received
-    FROM quote;
 ";
 
-/// The views of version 1 showed only texts, which do not sort as numbers: `max(high)` was wrong.
+/// The rules of markets.
 const VERSION_2: &str = "
 -- What an exchange demands of orders in a market, to start with.
 CREATE TABLE market (
@@ -112,30 +98,9 @@ CREATE TABLE market (
     seal INTEGER NOT NULL,
     PRIMARY KEY (source, symbol)
 ) STRICT, WITHOUT ROWID;
-
-DROP VIEW IF EXISTS candles;
-CREATE VIEW candles AS
-    SELECT source, symbol, interval, strftime('%Y-%m-%d %H:%M', time, 'unixepoch') AS time,
-        CAST(open AS REAL) AS open, CAST(high AS REAL) AS high, CAST(low AS REAL) AS low,
-        CAST(close AS REAL) AS close, CAST(volume AS REAL) AS volume,
-        open AS open_text, high AS high_text, low AS low_text, close AS close_text,
-        volume AS volume_text
-    FROM candle JOIN series ON series.id = candle.series;
-
-DROP VIEW IF EXISTS quotes;
-CREATE VIEW quotes AS
-    SELECT source, symbol, CAST(last AS REAL) AS last, CAST(bid AS REAL) AS bid,
-        CAST(ask AS REAL) AS ask, CAST(high AS REAL) AS high, CAST(low AS REAL) AS low,
-        CAST(percentage AS REAL) AS percentage, CAST(base_volume AS REAL) AS base_volume,
-        CAST(quote_volume AS REAL) AS quote_volume,
-        strftime('%Y-%m-%d %H:%M:%S', received / 1000, 'unixepoch') AS received,
-        last AS last_text, bid AS bid_text, ask AS ask_text, high AS high_text, low AS low_text,
-        percentage AS percentage_text, base_volume AS base_volume_text,
-        quote_volume AS quote_volume_text
-    FROM quote;
 ";
 
-/// The views of version 2 lacked times as numbers, the zone of times as texts, and some fields of a quote.
+/// The views of earlier versions showed texts and times that do not compare, and not every field of a quote.
 const VERSION_3: &str = "
 DROP VIEW IF EXISTS candles;
 CREATE VIEW candles AS

@@ -2,7 +2,6 @@
 //!
 //! - `stream`: one reader's stream; what has changed, and what was sent.
 //! - `events`: the text of what it is sent at a time.
-//! - `places`: a set of places of a stream.
 //! - `readers`: who reads what.
 //! - `charts`: the charts that are followed, and what of them is rendered for all readers.
 //!
@@ -10,10 +9,8 @@
 
 mod charts;
 mod events;
-mod places;
 mod readers;
 mod stream;
 
-pub use places::PlaceSet;
 pub use readers::QuoteReaders;
 pub use stream::{EventStream, SharedEvents};

@@ -20,10 +20,10 @@ use crate::core::api::stream::{
 use crate::core::api::{ChartPlace, Position, Round, StreamRequest, StreamedSymbols, View};
 use crate::core::clients::streams::charts::FollowedCharts;
 use crate::core::clients::streams::events::Events;
-use crate::core::clients::streams::places::PlaceSet;
 use crate::http::echo;
 use crate::interval::Interval;
 use crate::market::{Lookup, SourceId, SymbolId};
+use crate::place_set::PlaceSet;
 use crate::time::{Mono, UnixMs};
 use std::borrow::Cow;
 

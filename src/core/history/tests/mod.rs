@@ -8,8 +8,7 @@ mod quotes;
 mod reads;
 mod writing;
 
-use super::eviction::SLOTS_A_BATCH;
-use super::writer::{FLUSH, HEAVY, PENDING};
+use super::writer::{FLUSH, HEAVY, PENDING, SLOTS_A_BATCH};
 use super::*;
 use crate::config::{Config, Depth, HistoryConfig as Keep, SourceConfig};
 use crate::core::Action;

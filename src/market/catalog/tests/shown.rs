@@ -141,7 +141,6 @@ fn configured_entries_are_all_there_are_and_override_field_by_field() {
         ecosystem_market("GONE/USDT", Some("gone")),
         ecosystem_market("BTC/USDT", None),
         ecosystem_market("ADA/USDT", Some("BTC-USDT")),
-        ecosystem_market("ETH/USDT", Some("again")),
     ]);
     let mut catalog = Catalog::new(&config);
     assert_eq!(catalog.ecosystem(), []);
