@@ -328,12 +328,4 @@ mod tests {
             assert_eq!(told(&faults.expect_err("given twice")), [twice]);
         }
     }
-
-    #[test]
-    fn printed_limits_read_back() {
-        let text = Limits::default().print();
-        let mut limits = Limits { shutdown: Duration::ZERO, ..Limits::default() };
-        assert_eq!(read(&mut limits, &text), Ok(Vec::new()));
-        assert_eq!(limits, Limits::default());
-    }
 }

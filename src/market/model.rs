@@ -7,11 +7,12 @@ use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::report::{Evidence, Reported};
 use super::series::{MAX_PROVISIONAL, Series, SeriesKey};
 use super::symbol::{SourceId, SymbolId};
-use super::testing::{all_of, split_mix};
+use super::testing::all_of;
 use super::window::needed;
 use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
 use crate::record::Candle;
+use crate::rng::Rng;
 use crate::time::UnixMs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,12 +35,11 @@ struct Row {
     text: Option<[String; 5]>,
 }
 
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
     fn below(&mut self, n: i64) -> i64 {
-        self.0 = split_mix(self.0);
-        (self.0 % n.max(1) as u64) as i64
+        self.0.below(n.max(1) as u64) as i64
     }
 
     fn one_in(&mut self, n: i64) -> bool {
@@ -359,7 +359,7 @@ fn merged(candles: &[&Candle]) -> Option<[String; 5]> {
 }
 
 fn run(seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random(Rng::new(seed));
     let base = Stored::ALL[random.below(3) as usize];
     let huge = random.one_in(4);
     let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: base };

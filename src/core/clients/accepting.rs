@@ -195,7 +195,7 @@ fn standing(connection: &Connection, now: Mono) -> Option<(Standing, Mono)> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::core::{Action, Status};
+    use crate::core::Status;
     use crate::market::Market;
     use crate::time::{Mono, Now, UnixMs};
 
@@ -206,40 +206,6 @@ mod tests {
         let market = Market::new(&config);
         let stats = Status::new(std::iter::empty(), now);
         Context::new(config, market, stats, now)
-    }
-
-    #[test]
-    fn of_those_above_a_limit_the_newest_stay() {
-        let mut cx = context(|config| config.limits.connections_per_address = 2);
-        let mut clients = Clients::new(None, 0, &cx);
-        let mut accept = |peer: &str| {
-            let key = clients.accept(peer.parse().ok(), Service::Api, &mut cx);
-            let key = key.expect("there is room");
-            (key, clients.connections.get(key).expect("it is open").reason)
-        };
-        let all: Vec<_> = (0..40).map(|_| accept("192.0.2.1")).collect();
-        let served = all.iter().take_while(|(_, reason)| reason.is_none()).count();
-        assert_eq!(served, 2);
-        assert_eq!(accept("192.0.2.2").1, None);
-        let closed = all[2..40 - MOST_REFUSED / 2].iter().map(|(key, _)| Action::Close(*key));
-        assert_eq!(cx.actions, closed.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn at_the_limit_the_connection_that_is_silent_for_longest_makes_room() {
-        let mut cx = context(|config| config.limits.max_connections = 2);
-        let mut clients = Clients::new(None, 0, &cx);
-        let mut accept = |cx: &mut Context| {
-            let key = clients.accept(None, Service::Api, cx).expect("there is room");
-            (key, clients.connections.get(key).and_then(|it| it.reason))
-        };
-        let (oldest, served) = accept(&mut cx);
-        assert_eq!(served, None);
-        accept(&mut cx);
-        assert_eq!(accept(&mut cx).1, Some(CloseReason::Refused), "both are new");
-        cx.now.mono = cx.now.mono + SILENCE;
-        assert_eq!(accept(&mut cx).1, None);
-        assert_eq!(cx.actions, [Action::Close(oldest)]);
     }
 
     #[test]

@@ -155,15 +155,4 @@ mod tests {
         let long = [b"M".repeat(9000), b" /".to_vec()].concat();
         check(&long, &format!("method={}... target=\"/\"", "M".repeat(METHOD_BYTES)));
     }
-
-    #[test]
-    fn a_line_says_who_asked_what_and_what_came_of_it() {
-        let mut log = AccessLog { on: true, turn: Vec::new() };
-        let of_request = log.describe("2001:db8::1".parse().ok(), b"GET /x HTTP/1.1\r\n");
-        log.log(of_request.as_deref(), 404, 512, None);
-        let of_none = log.describe(None, b"");
-        log.log(of_none.as_deref(), 400, 1, None);
-        let expected = "peer=2001:db8::1 method=GET target=\"/x\" status=404 bytes=512";
-        assert_eq!(log.turn, [expected, "peer=- method=- target=- status=400 bytes=1"]);
-    }
 }

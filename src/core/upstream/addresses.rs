@@ -199,16 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_written_as_one_is_never_looked_up() {
-        for host in ["127.0.0.1", "::1"] {
-            let mut addresses = Addresses::of(host, 80);
-            let address = in_order(&addresses)[0];
-            assert!(addresses.failed(Some(address), at(0).mono, at(1)), "{host}");
-            assert!(!addresses.look_up(at(1000)), "{host}");
-        }
-    }
-
-    #[test]
     fn a_name_is_looked_up_at_once_after_five_minutes_and_after_a_failure() {
         let mut addresses = Addresses::of("okx.com", 443);
         assert_eq!(addresses.len(), 0);

@@ -5,8 +5,9 @@ mod shown;
 
 use super::*;
 use crate::config::{CategoryConfig, EcosystemMarket, SourceConfig};
-use crate::market::testing::{Random, config, decimal, info, source};
+use crate::market::testing::{config, decimal, info, source};
 use crate::record::{Bounds, MarketRules};
+use crate::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 const A: SourceId = SourceId(0);

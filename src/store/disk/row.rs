@@ -260,7 +260,6 @@ pub(super) fn extent(
 mod tests {
     use super::super::sqlite::Database;
     use super::*;
-    use crate::decimal::Decimal;
 
     /// What a row with these columns reads as.
     fn check(interval: Stored, columns: &str, expected: Option<i64>) {
@@ -305,17 +304,6 @@ mod tests {
             assert_eq!(slot(interval, 3 * seconds(interval)), Some(3));
             assert_eq!(slot(interval, 3 * seconds(interval) + 1), None);
         }
-    }
-
-    #[test]
-    fn a_decimal_that_is_not_there_is_null() {
-        let five = Decimal::from(5);
-        let decimals = [None, Some(&five), None, Some(&Decimal::ZERO)];
-        let texts = decimals.map(|decimal| match Value::from(decimal) {
-            Value::Text(decimal) => decimal,
-            _ => "null".to_string(),
-        });
-        assert_eq!(texts, ["null", "5", "null", "0"]);
     }
 
     #[test]

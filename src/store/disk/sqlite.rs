@@ -233,11 +233,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_linked_sqlite_is_a_sound_one() {
-        assert!(rusqlite::version_number() >= SOUND_SQLITE);
-    }
-
-    #[test]
     fn a_transaction_is_done_whole_or_not_at_all() {
         let db = Database::in_memory().expect("memory");
         db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY) STRICT").expect("a table");
@@ -250,19 +245,5 @@ mod tests {
         assert!(matches!(failed, Err(StoreError::Internal(_))), "{failed:?}");
         assert!(db.is_autocommit());
         assert_eq!(db.number("SELECT count(*) FROM t"), Ok(1));
-    }
-
-    #[test]
-    fn a_value_of_another_type_is_none() {
-        let db = Database::in_memory().expect("memory");
-        let mut statement = db.prepare("SELECT 1, 'x', NULL, 1.5, x'00'").expect("sql");
-        let mut found = statement.query(()).expect("a query");
-        let row = found.next().expect("a step").expect("a row");
-        let ints: Vec<_> = (0..5).map(|column| row.get::<_, i64>(column).ok()).collect();
-        let texts: Vec<_> = (0..5).map(|column| row.get::<_, String>(column).ok()).collect();
-        assert_eq!(ints, [Some(1), None, None, None, None]);
-        assert_eq!(texts, [None, Some("x".to_string()), None, None, None]);
-        let nulls: Vec<_> = (0..5).map(|column| row.get::<_, Option<i64>>(column).ok()).collect();
-        assert_eq!(nulls, [Some(Some(1)), None, Some(None), None, None]);
     }
 }

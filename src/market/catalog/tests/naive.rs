@@ -90,7 +90,7 @@ fn picture(catalog: &Catalog) -> String {
 fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
     let symbols = ["A/X", "AB/X", "A/BX", "B/X", "C/Y", "D/Y", "E/Z", "F/Z"];
     for seed in 0..150 {
-        let mut random = Random(seed);
+        let mut random = Rng::new(seed);
         let sources: Vec<SourceConfig> = (0..3)
             .map(|_| {
                 let named = symbols.iter().filter(|_| random.below(4) == 0);
