@@ -86,6 +86,8 @@ struct Account {
     /// What the exchange itself has counted in its running window, with what was sent since: the most in each
     /// piece, the oldest first.
     reports: VecDeque<Piece>,
+    /// What others have spent of those units, when that was told.
+    others: VecDeque<Piece>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
     /// Until when the average pays for all requests for quotes, by their share of the pace.
@@ -195,19 +197,23 @@ impl Budget {
             let is_less = |it: &Piece| it.last <= sent && units + account.dearest < it.units;
             if account.running(now).is_some_and(is_less) {
                 account.reports.clear();
+                account.others.clear();
             }
             let span = account.span();
             let most = newest(&mut account.reports, span, now);
             *most = units.max(*most);
+            if now >= account.since {
+                let of_others = units.saturating_sub(account.own(now));
+                let most = newest(&mut account.others, span, now);
+                *most = of_others.max(*most);
+            }
         }
     }
 
     /// The units that others have spent, if that is enough to be told.
     pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
         let of = |it: &Account| {
-            let told = it.running(now).filter(|told| told.last >= it.since)?;
-            let own: u64 = counting(&it.pieces, it.span(), now).map(|piece| piece.units).sum();
-            let units = told.units.saturating_sub(own);
+            let units = counting(&it.others, it.span(), now).map(|piece| piece.units).max()?;
             let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
             is_much.then_some(units)
         };
@@ -272,6 +278,7 @@ impl Account {
             dearest: 0,
             pieces: VecDeque::new(),
             reports: VecDeque::new(),
+            others: VecDeque::new(),
             paid_until: now,
             quotes_paid_until: now,
             since: now + limit.per,
@@ -290,8 +297,12 @@ impl Account {
 
     /// The units that count at this time, if nothing else is spent.
     fn counted(&self, at: Mono) -> u64 {
-        let own = counting(&self.pieces, self.span(), at).map(|piece| piece.units).sum();
-        self.running(at).map_or(0, |it| it.units).max(own)
+        self.running(at).map_or(0, |it| it.units).max(self.own(at))
+    }
+
+    /// The units of those that were spent here.
+    fn own(&self, at: Mono) -> u64 {
+        counting(&self.pieces, self.span(), at).map(|piece| piece.units).sum()
     }
 
     /// The most that counts at a time.
@@ -451,6 +462,24 @@ mod tests {
             }
             assert!(budget.accounts.iter().all(|it| it.pieces.len() <= 2 * PIECES as usize));
         }
+    }
+
+    #[test]
+    fn own_units_that_count_no_more_are_not_told_as_those_of_others() {
+        let minute = limit(1000, 60);
+        let mut budget = budget(&[minute], 100);
+        let at = |seconds: u64| Mono(seconds * 1_000_000);
+        budget.choose(100, Purpose::Named, 1, at(100));
+        budget.choose(100, Purpose::Named, 1, at(100));
+        budget.send(100, at(100));
+        budget.send(100, at(100));
+        told(&mut budget, minute, 200, at(155));
+        for second in 155..230 {
+            assert_eq!(budget.spent_by_others(at(second)), None, "{second}");
+        }
+        told(&mut budget, minute, 250, at(230));
+        assert_eq!(budget.spent_by_others(at(240)), Some(250));
+        assert_eq!(budget.spent_by_others(at(300)), None);
     }
 
     #[test]
