@@ -146,6 +146,17 @@ impl Quotes {
         }
     }
 
+    /// The poll has requested these symbols in vain, and nobody knows whether the exchange has them: those
+    /// that wait for its end wait for the next poll.
+    pub fn missed(&mut self, source: SourceId, symbols: &[SymbolId]) {
+        let awaited = &mut self.feeds[source.index()].awaited;
+        for symbol in symbols {
+            if awaited[Awaited::PollEnd as usize].remove(symbol) {
+                awaited[Awaited::Poll as usize].insert(*symbol);
+            }
+        }
+    }
+
     /// True if no finished poll has asked this source for this symbol: a quote may still come.
     pub fn is_awaited(&self, source: SourceId, symbol: SymbolId) -> bool {
         self.feeds[source.index()].awaited.iter().any(|symbols| symbols.contains(&symbol))

@@ -450,5 +450,9 @@ fn a_symbol_is_awaited_until_a_poll_ends_that_was_begun_after_its_list() {
     quotes.expect(A, [ETH]);
     assert_eq!(came(&mut quotes, &[List]), (true, true));
     assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
+    // The request for it is cut short: only the next poll tells.
+    assert_eq!(came(&mut quotes, &[Poll]), (false, true));
+    quotes.missed(A, &[BTC, ETH]);
+    assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
     assert_eq!(came(&mut quotes, &[Poll, PollEnd]), (false, false));
 }

@@ -340,6 +340,9 @@ impl Source {
                 self.round.divide(symbols);
             }
             Task::TickersOf { symbols, .. } => {
+                if blame != Blame::Market {
+                    cx.market.quotes.missed(self.id, symbols);
+                }
                 self.round.note(RequestKind::Quotes, symbols, false);
                 return self.market_ended(false, cx);
             }
