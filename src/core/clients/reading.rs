@@ -153,16 +153,17 @@ impl Responses {
         is_turn: bool,
         cx: &mut Context,
     ) -> Step {
-        let key = self.heads.key(bytes);
-        let place = self.heads.place(key);
-        if let Some(length) = self.heads.find(place, bytes) {
-            let head = &bytes[..length];
-            if !self.repeat(connection, (place, head), cx) {
-                let request = self.heads.request(place, head);
-                self.respond(connection, &request, Some(place), cx);
+        let key = match self.heads.find(bytes) {
+            Ok((place, length)) => {
+                let head = &bytes[..length];
+                if !self.repeat(connection, (place, head), cx) {
+                    let request = self.heads.request(place, head);
+                    self.respond(connection, &request, Some(place), cx);
+                }
+                return self.taken(length);
             }
-            return self.taken(length);
-        }
+            Err(key) => key,
+        };
         let (opening, parsed) = self.heads.parse(bytes, &HeadLimits::from(&cx.config.limits));
         match parsed {
             Ok(Parsed::Complete { request, used }) => {
