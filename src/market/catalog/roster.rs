@@ -77,7 +77,8 @@ pub(super) struct Roster {
     pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
     /// Active markets quoted in these assets are tracked besides the named ones; `None`: all active ones.
     wanted: Option<Vec<String>>,
-    listings: BTreeMap<SymbolId, Box<Listing>>,
+    /// By symbol. Boxed, because the symbols of one source may be few among all.
+    listings: Vec<Option<Box<Listing>>>,
     /// From ticker ids to symbols.
     pub(super) routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.
@@ -134,7 +135,10 @@ impl Roster {
     ) {
         let new = Roster::new(source, named);
         let wants = |symbol, active| new.wants(symbols.name(symbol).quote(), active);
-        self.listings.retain(|symbol, it| new.names(*symbol) || wants(*symbol, it.active));
+        for (at, listing) in self.listings.iter_mut().enumerate() {
+            let symbol = SymbolId(at as u32);
+            listing.take_if(|it| !new.names(symbol) && !wants(symbol, it.active));
+        }
         self.remembered.retain(|symbol| wants(*symbol, true));
         (self.named, self.wanted, self.staging) = (new.named, new.wanted, None);
         self.route();
@@ -147,7 +151,7 @@ impl Roster {
     }
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
-        self.listings.get(&symbol).map(|it| &**it)
+        self.listings.get(symbol.index())?.as_deref()
     }
 
     pub(super) fn names(&self, symbol: SymbolId) -> bool {
@@ -172,7 +176,7 @@ impl Roster {
     /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
     /// beats an inactive one.
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) {
-        let before = self.listings.get(&symbol).map(|it| &**it);
+        let before = (self.listings.get(symbol.index())).and_then(|before| before.as_deref());
         let said = &mut self.staging.get_or_insert_default().said;
         let first = said.get(&symbol).and_then(|said| said.as_deref().or(before));
         if first.is_none_or(|first| !first.active && listing.active) {
@@ -198,7 +202,7 @@ impl Roster {
         let Some(staging) = &mut self.staging else {
             return;
         };
-        let mut tracked: BTreeSet<_> = self.listings.keys().copied().collect();
+        let mut tracked: BTreeSet<_> = listed(&self.listings).map(|(symbol, _)| symbol).collect();
         tracked.extend(&self.remembered);
         let lacking = || tracked.iter().copied().filter(|it| !staging.said.contains_key(it));
         let are_many = lacking().count() > tracked.len() / MANY;
@@ -206,17 +210,18 @@ impl Roster {
         let may_be_quoted = |it: SymbolId| self.remembered.contains(&it) || is_quoted(it);
         let doubted = lacking().filter(|it| is_new(it) && (are_many || may_be_quoted(*it)));
         self.doubted = doubted.collect();
-        for symbol in self.listings.keys().filter(|it| self.doubted.contains(*it)) {
-            staging.said.insert(*symbol, None);
+        for (symbol, _) in listed(&self.listings).filter(|(it, _)| self.doubted.contains(it)) {
+            staging.said.insert(symbol, None);
         }
         self.newly_doubted = self.doubted.len();
     }
 
     /// The symbols about which something changes with this list.
     pub(super) fn touched_by(&self, staging: &Staging) -> BTreeSet<SymbolId> {
-        let gone = self.listings.keys().filter(|symbol| !staging.said.contains_key(*symbol));
-        let new = staging.said.iter().filter(|(_, new)| new.is_some()).map(|(symbol, _)| symbol);
-        let mut touched: BTreeSet<SymbolId> = gone.chain(new).copied().collect();
+        let gone = listed(&self.listings).map(|(symbol, _)| symbol);
+        let gone = gone.filter(|symbol| !staging.said.contains_key(symbol));
+        let new = staging.said.iter().filter(|(_, new)| new.is_some()).map(|(symbol, _)| *symbol);
+        let mut touched: BTreeSet<SymbolId> = gone.chain(new).collect();
         touched.extend(&self.remembered);
         if !self.has_list {
             // Named symbols that the first list does not have turn inactive.
@@ -230,17 +235,24 @@ impl Roster {
         self.has_list = true;
         self.remembered.retain(|symbol| self.doubted.contains(symbol));
         self.recalled.clear();
-        self.listings.retain(|symbol, _| staging.said.contains_key(symbol));
-        let new = staging.said.into_iter().filter_map(|(symbol, new)| Some((symbol, new?)));
-        self.listings.append(&mut new.collect());
+        for (at, listing) in self.listings.iter_mut().enumerate() {
+            listing.take_if(|_| !staging.said.contains_key(&SymbolId(at as u32)));
+        }
+        for (symbol, new) in staging.said {
+            if self.listings.len() <= symbol.index() {
+                self.listings.resize_with(symbol.index() + 1, || None);
+            }
+            let listing = &mut self.listings[symbol.index()];
+            *listing = new.or(listing.take());
+        }
         self.route();
     }
 
     /// Maps the ticker ids to their symbols. All ids are mapped anew, because two markets may swap their ids.
     /// If a faulty list has one ticker id for two markets, the lower symbol gets it.
     fn route(&mut self) {
-        let routes = self.listings.iter().rev();
-        self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), *symbol)).collect();
+        let routes = listed(&self.listings).rev();
+        self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();
     }
 
     /// The named symbols that the applied list does not have and that were not logged before.
@@ -273,6 +285,14 @@ impl Roster {
             );
         }
     }
+}
+
+/// The listings that there are, by symbol.
+fn listed(
+    listings: &[Option<Box<Listing>>],
+) -> impl DoubleEndedIterator<Item = (SymbolId, &Listing)> {
+    let listed = listings.iter().enumerate();
+    listed.filter_map(|(at, it)| Some((SymbolId(at as u32), it.as_deref()?)))
 }
 
 impl Staging {
