@@ -357,13 +357,14 @@ fn the_list_of_metrics_is_current() {
 fn the_schema_of_the_configuration_takes_every_file() {
     let output = Command::new(env!("CARGO_BIN_EXE_marketd")).args(["schema", "config"]).output();
     let schema = output.expect("marketd runs").stdout;
-    let schema: Value = serde_json::from_slice(&schema).expect("it is JSON");
-    let schemas = schema::Schemas(&schema);
+    let schema = String::from_utf8(schema).expect("it is text");
+    let schema = Json::parse(&schema).expect("it is JSON");
+    let schemas = Schemas::new(&schema);
     let printed = Command::new(env!("CARGO_BIN_EXE_marketd")).arg("--print-config").output();
     let printed = String::from_utf8(printed.expect("marketd runs").stdout).expect("it is text");
     let delivered = ["small", "large"].map(|it| read(&file(&format!("scripts/deploy/{it}.json"))));
     for text in delivered.into_iter().chain([printed]) {
-        let config: Value = serde_json::from_str(&text).expect("it is JSON");
+        let config = Json::parse(&text).expect("it is JSON");
         assert_eq!(schemas.faults(&schema, &config), [""; 0], "{text}");
     }
     for wrong in [
@@ -375,7 +376,7 @@ fn the_schema_of_the_configuration_takes_every_file() {
         json!({ "categories": {} }),
         json!({ "cluster": { "url": 1 } }),
     ] {
-        assert_ne!(schemas.faults(&schema, &wrong), [""; 0], "{wrong}");
+        assert_ne!(schemas.faults(&schema, &wrong.into()), [""; 0]);
     }
 }
 
@@ -383,13 +384,12 @@ fn the_schema_of_the_configuration_takes_every_file() {
 /// no dialect.
 #[test]
 fn the_schema_of_dialects_takes_every_file() {
-    let schema: Value =
-        serde_json::from_str(&unpacked(marketd::exchange::SCHEMA)).expect("it is JSON");
-    let schemas = schema::Schemas(&schema);
+    let schema = Json::parse(&unpacked(marketd::exchange::SCHEMA)).expect("it is JSON");
+    let schemas = Schemas::new(&schema);
     for name in marketd::exchange::Dialect::names() {
         let text = read(&file(&format!("src/exchange/dialects/{name}.json")));
         let dialect: Value = serde_json::from_str(&text).expect("it is JSON");
-        assert_eq!(schemas.faults(&schema, &dialect), [""; 0], "{name}");
+        assert_eq!(schemas.faults(&schema, &dialect.clone().into()), [""; 0], "{name}");
         for (member, wrong) in [
             ("budget", Value::Null),
             ("tickers", json!({ "fields": { "last": "lst" } })),
@@ -398,7 +398,7 @@ fn the_schema_of_dialects_takes_every_file() {
         ] {
             let mut faulty = dialect.clone();
             faulty[member] = wrong;
-            assert_ne!(schemas.faults(&schema, &faulty), [""; 0], "{name} {member}");
+            assert_ne!(schemas.faults(&schema, &faulty.into()), [""; 0], "{name} {member}");
         }
     }
 }

@@ -86,6 +86,13 @@ impl Json {
     }
 }
 
+/// What a test writes with `json!`.
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Json {
+        Json::parse(&value.to_string()).expect("a value is JSON")
+    }
+}
+
 fn from_raw(raw: &RawValue) -> Result<Json, String> {
     let text = raw.get();
     let fault = |fault: serde_json::Error| fault.to_string();

@@ -111,7 +111,7 @@ pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use redis::{Answer, Redis};
 pub use relay::{Passage, Relay};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
-pub use schema::Schemas;
+pub use schema::{Decimals, Schemas};
 pub use tls::{Authority, Identity, TlsFront, Validity};
 
 use std::time::{Duration, Instant};
