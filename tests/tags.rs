@@ -14,7 +14,7 @@ use exchange::Exchange;
 use ledger::Ledger;
 use std::time::Duration;
 use support::{Rng, for_each_seed};
-use world::{Answered, Asked, World, config};
+use world::{Asked, World, config};
 
 /// Addresses that are asked for again and again.
 const ADDRESSES: [&str; 26] = [
@@ -49,7 +49,7 @@ const ADDRESSES: [&str; 26] = [
 /// A chart of the last minutes, asked for in the same words for a while.
 fn recent_chart(world: &mut World) -> String {
     let minute = 60_000;
-    let to = world.now_ms() / minute - world.rng.between(0, 3);
+    let to = world.time.time() / minute - world.rng.between(0, 3);
     let from = to - *world.rng.pick(&[3, 20, 400]);
     let interval = world.rng.pick(&["1m", "1m", "3m", "5m"]);
     let fill = world.rng.pick(&["previous", "previous", "none"]);
@@ -105,13 +105,13 @@ fn run(seed: u64, steps: usize, mut rng: Rng) -> Ledger {
     let (mut lists, mut curious) = (0, 0);
     for _ in 0..steps {
         if world.rng.chance(1, 20) {
-            let now_ms = world.now_ms();
+            let now_ms = world.time.time();
             let at = world.rng.below(2) as usize;
-            world.exchanges[at].change(&mut world.rng, now_ms);
+            world.time.all[at].change(&mut world.rng, now_ms);
         }
-        if world.lists > lists {
+        if world.time.lists > lists {
             // A list is on its way: this is when lists in the making may change.
-            (lists, curious) = (world.lists, 60);
+            (lists, curious) = (world.time.lists, 60);
         }
         if curious > 0 || world.rng.chance(1, 6) {
             let is_recent = curious == 0 && world.rng.chance(1, 2);
@@ -126,9 +126,8 @@ fn run(seed: u64, steps: usize, mut rng: Rng) -> Ledger {
             };
             one_request(&mut world, &ledger, &target);
         }
-        world.step(Duration::from_secs(15));
-        for answered in std::mem::take(&mut world.answered) {
-            if let Err(why) = ledger.enter(&answered) {
+        for (asked, answer) in world.step(Duration::from_secs(15)) {
+            if let Err(why) = ledger.enter(&asked, answer) {
                 panic!("{why}");
             }
         }
@@ -153,18 +152,17 @@ fn an_error_and_a_quote_of_a_batch_never_share_a_tag() {
     let mut exchange = Exchange::new(1, 404);
     exchange.prices.remove("M000");
     let mut world = World::new(config, vec![exchange], Rng::new(1));
-    world.pass(Duration::from_secs(10));
+    world.time.is_in_slices = false;
+    world.time.run(10);
     let batch = "/api/v1/quotes?symbols=M000-USDT";
-    let error = world.get(batch);
-    let text = String::from_utf8_lossy(&error.body).into_owned();
-    assert!(text.contains("\"quote_not_found\""), "{text}");
+    let error = world.time.fetch(batch);
+    assert!(error.body.contains("\"quote_not_found\""), "{}", error.body);
     // 403 quotes were collected before this one: its version is the status of that error.
-    world.exchanges[0].prices = [("M000".to_string(), 7)].into();
-    world.pass(Duration::from_secs(20));
-    let tag_of = |answered: &Answered| answered.field("ETag").expect("a tag").to_string();
-    let quote = world.get("/api/v1/quotes/M000-USDT");
-    assert_eq!(tag_of(&quote), "\"7-194-n\"", "0x194 is 404");
-    let found = world.get(batch);
+    world.time.all[0].prices = [("M000".to_string(), 7)].into();
+    world.time.run(20);
+    let quote = world.time.fetch("/api/v1/quotes/M000-USDT");
+    assert_eq!(quote.header("ETag"), "\"7-194-n\"", "0x194 is 404");
+    let found = world.time.fetch(batch);
     assert_ne!(found.body, error.body);
-    assert_ne!(tag_of(&found), tag_of(&error));
+    assert_ne!(found.header("ETag"), error.header("ETag"));
 }

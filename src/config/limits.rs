@@ -31,8 +31,8 @@
 //! 6. If it closes connections, it needs a reason of its own: a variant of
 //!    [`CloseReason`](crate::core::CloseReason) in `core/event.rs`; its row in the table "Why a connection is
 //!    closed" of `src/docs/operations.md`, where `UPDATE_DOCS=1 cargo test --test daemon docs::` renews the
-//!    metrics; its name in `streams.closes` of the example of `/api/v1/metrics` in `openapi.json`, and in the
-//!    order of the enum in `CLOSES` of `tests/loopback/contract.rs`; and a test in `tests/requests/ends.rs`.
+//!    metrics; its name in `streams.closes` of the example of `/api/v1/metrics` in `openapi.json`, in the
+//!    order of the enum; and a test in `tests/requests/ends.rs`.
 
 use super::members::{Number, bytes, count, millis};
 use super::values::object;

@@ -347,6 +347,7 @@ mod tests {
     use super::*;
     use crate::decimal::{Decimal, MAX_DIGITS};
     use crate::interval::{Interval, Stored};
+    use crate::market::ChartSpec;
     use crate::market::interval_set::MAX_INTERVALS;
     use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
 
@@ -394,6 +395,23 @@ mod tests {
         let expected = IngestCounts { unchanged: 1, rejected: 1, ..IngestCounts::default() };
         assert_eq!(written, expected);
         assert_eq!(stored(&series), [10, 11, 12]);
+    }
+
+    #[test]
+    fn a_chart_is_settled_once_each_of_its_candles_was_read_some_time_after_its_end() {
+        let mut series = series();
+        let is_settled = |series: &Series, last: i64| {
+            let (from, to) = (Some(minute(0)), Some(minute(last)));
+            let spec = ChartSpec { from, to, ..all_of(Interval::M1) };
+            chart(series, &spec, minute(40)).1.settled
+        };
+        series.ingest_whole(0..10, &minutes(0..10), minute(10), None);
+        // Newer candles say nothing of those that were read a moment after their end.
+        series.ingest_whole(20..30, &minutes(20..30), minute(30), None);
+        assert!(is_settled(&series, 9 - REREAD));
+        assert!(!is_settled(&series, 9));
+        series.ingest_whole(7..25, &minutes((7..10).chain(20..25)), minute(31), None);
+        assert!(is_settled(&series, 9));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is wrong, and where marketd says so: the reasons of `/health`, the states of sources, the
 //! lines of the log and the rules that choose them, and the signals that change nothing.
 
-use crate::loopback::contract::{HEALTH, good};
+use crate::loopback::contract::{HEALTH, as_described};
 use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, TICKERS};
 use crate::support::*;
@@ -36,19 +36,19 @@ fn await_reasons(marketd: &Marketd, expected: &[&str]) -> Json {
     let caller = std::panic::Location::caller();
     let mut last = String::new();
     let found = poll_until(LONG, || {
-        let health = good(&health(marketd), HEALTH);
+        let health = health(marketd);
         last = health.to_string();
         (codes(&health) == expected).then_some(health)
     });
     found.unwrap_or_else(|| panic!("{caller}: health never gave {expected:?}, but {last}"))
 }
 
-/// The answer to `/health`, which is a 503 in the beginning: its body is the same.
-fn health(marketd: &Marketd) -> Response {
-    let mut answer = get(marketd.addr(), "/health");
+/// The body of `/health`, whose status is 503 in the beginning.
+fn health(marketd: &Marketd) -> Json {
+    let answer = get(marketd.addr(), "/health");
     assert!([200, 503].contains(&answer.status));
-    answer.status = 200;
-    answer
+    as_described(&answer, HEALTH, Decimals::Numbers);
+    answer.exact()
 }
 
 /// Lines of the log with this target, without time, level and target.

@@ -5,6 +5,7 @@
 use super::{Json, pattern};
 
 /// A document whose schemas refer to each other.
+#[derive(Clone, Copy)]
 pub struct Schemas<'a> {
     document: &'a Json,
     /// Whether a value is the body of a response: see [`Schemas::of_bodies`].

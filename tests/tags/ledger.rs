@@ -1,12 +1,13 @@
 //! What each tag of each address has stood for, for ever.
 
-use crate::tags::world::Answered;
+use crate::tags::world::Asked;
+use crate::virtual_time::Answer;
 use std::collections::BTreeMap;
 
 /// Bodies by address and tag. See the module's page.
 #[derive(Default)]
 pub struct Ledger {
-    bodies: BTreeMap<(String, String), Vec<u8>>,
+    bodies: BTreeMap<(String, String), Answer>,
     pub seen: Seen,
 }
 
@@ -16,52 +17,51 @@ pub struct Seen {
     pub bodies: usize,
     pub again: usize,
     pub not_modified: usize,
-    pub packed: usize,
 }
 
 impl Ledger {
     /// Takes note of a response. The error says what is wrong with its tag.
-    pub fn enter(&mut self, answered: &Answered) -> Result<(), String> {
-        let target = &answered.asked.target;
-        let tag = answered.field("ETag").map(str::to_string);
+    pub fn enter(&mut self, asked: &Asked, answer: Answer) -> Result<(), String> {
+        let target = &asked.target;
+        let tag = answer.header("ETag").to_string();
         let what = |why: &str| format!("{target} {tag:?}: {why}");
-        let Some(tag) = tag.clone() else {
-            return match answered.status {
+        if tag.is_empty() {
+            return match answer.status {
                 200 | 304 => Err(what("no tag")),
                 _ => Ok(()),
             };
-        };
+        }
         let key = (target.clone(), tag.clone());
-        if answered.status == 304 {
+        if answer.status == 304 {
             self.seen.not_modified += 1;
-            let named = answered.asked.has.as_deref() == Some(tag.as_str());
+            let named = asked.has.as_deref() == Some(tag.as_str());
             return match named && self.bodies.contains_key(&key) {
                 true => Ok(()),
                 false => Err(what("a 304 for a tag that was never given")),
             };
         }
-        if answered.status != 200 {
+        if answer.status != 200 {
             return Err(what("an error has a tag"));
         }
-        if answered.asked.head_only {
-            let length = answered.field("Content-Length").and_then(|it| it.parse().ok());
-            let known = self.bodies.get(&key).map(Vec::len);
+        if asked.head_only {
+            let length = answer.header("Content-Length").parse().ok();
+            let known = self.bodies.get(&key).map(|it| it.length);
             return match known.is_none() || known == length {
                 true => Ok(()),
                 false => Err(what("HEAD tells another length")),
             };
         }
-        self.seen.packed += usize::from(answered.field("Content-Encoding").is_some());
-        let body = &answered.body;
         match self.bodies.get(&key) {
-            Some(before) if before == body => self.seen.again += 1,
+            Some(before) if (&before.body, before.length) == (&answer.body, answer.length) => {
+                self.seen.again += 1;
+            }
             Some(before) => {
-                let (before, body) = (before.escape_ascii(), body.escape_ascii());
+                let (before, body) = (&before.body, &answer.body);
                 return Err(what(&format!("stood for\n{before}\nand now for\n{body}")));
             }
             None => {
                 self.seen.bodies += 1;
-                self.bodies.insert(key, body.clone());
+                self.bodies.insert(key, answer);
             }
         }
         Ok(())

@@ -51,8 +51,10 @@
 //!    - `scripts/openapi.rs` says how a schema is written, and adds what every response has.
 //! 4. Add its row to the tables of `README.md` and `src/docs/http-api.md`, a new error to "Errors" there, and
 //!    a line to `src/docs/changelog.md`.
-//! 5. Test it in `tests/loopback`: the shape of its body in `contract.rs`; what it does in the file of its
-//!    family (`catalog.rs`, `quotes.rs`, `chart.rs`, `lists.rs`); its errors in `CASES` of `errors.rs`. Add
+//! 5. Test it in `tests/loopback`: what it does in the file of its family (`catalog.rs`, `quotes.rs`,
+//!    `chart.rs`, `lists.rs`); its errors in `CASES` of `errors.rs`. The order and the types of its members
+//!    are tested by its examples: a response must be as the description says, with its members in the order
+//!    of the schema. Add
 //!    an address to `API`, `ECOSYSTEM` or `COMMON` of `catalog.rs`, to `PACKED` or `PLAIN` of `packed.rs`,
 //!    and, if it has an ETag, to `ADDRESSES` of `tests/tags.rs`. In `described.rs`, add an address whose body
 //!    is not JSON to `others`. For a new name in braces, add a value to `check_addresses`, which asks each

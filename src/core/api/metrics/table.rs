@@ -10,13 +10,11 @@
 //!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
 //!    name, is not on that page.
 //! 3. Describe it. Tests fail until all of it is there.
-//!    - If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`, and its key to
-//!      the shape of the page in `tests/loopback/contract.rs`, in the place of its row.
+//!    - If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`, in the place
+//!      of its row.
 //!    - If it has a name: `UPDATE_DOCS=1 cargo test --test daemon docs::` adds its line to the table in
 //!      `src/docs/operations.md`.
-//! 4. Test what it counts. If it has a key and a name, add the pair to `both_pages_agree` in
-//!    `tests/loopback/http.rs`. Leave out a figure that asking for the metrics changes, as requests and bytes
-//!    sent: the test asks for one page after the other.
+//! 4. Test what it counts, beside the code that counts.
 //! 5. Add a line to `src/docs/changelog.md`.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
