@@ -1,29 +1,23 @@
 //! The real binary as a person meets it: what it prints, where, and its exit code.
 
-use crate::support::skipped;
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use crate::support::{Launch, skipped};
+use std::process::Command;
 
-fn marketd() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_marketd"));
-    for name in
-        ["MARKETD_CONFIG", "MARKETD_LISTEN", "MARKETD_ECOSYSTEM_LISTEN", "MARKETD_DATA", "RUST_LOG"]
-    {
-        command.env_remove(name);
-    }
-    // A bug would show itself.
-    command.env("RUST_BACKTRACE", "1");
-    command
-}
-
+/// Runs marketd with these words. A bug would show itself.
 fn run(words: &[&str]) -> (i32, String, String) {
-    parts(marketd().args(words).output().expect("the binary runs"))
+    run_with(words, &[])
 }
 
-fn parts(output: Output) -> (i32, String, String) {
-    let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
-    let code = output.status.code().expect("it ends by itself");
-    (code, text(output.stdout), text(output.stderr))
+/// The same with these variables.
+fn run_with(words: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
+    let launch = Launch::new(words).env("RUST_BACKTRACE", "1");
+    let set = |launch: Launch, (name, value): &(&str, &str)| launch.env(name, value);
+    variables.iter().fold(launch, set).run().parts()
+}
+
+/// Runs a line of a shell in which `$0` is marketd.
+fn run_line(line: &str) -> (i32, String, String) {
+    Launch::new(&["-c", line, env!("CARGO_BIN_EXE_marketd")]).program("sh").run().parts()
 }
 
 /// A file of this name and text.
@@ -63,8 +57,10 @@ fn shell(program: &str, script: &str) -> Option<Vec<String>> {
             None
         }
         output => {
-            let (code, out, err) = parts(output.expect("it runs"));
-            assert_eq!((code, err.as_str()), (0, ""), "{program}");
+            let output = output.expect("it runs");
+            let [out, err] =
+                [output.stdout, output.stderr].map(|it| String::from_utf8(it).expect("UTF-8"));
+            assert_eq!((output.status.code(), err.as_str()), (Some(0), ""), "{program}");
             Some(out.lines().map(|line| line.trim().to_string()).collect())
         }
     }
@@ -156,8 +152,7 @@ fn every_exchange_is_named_in_the_help_and_can_be_a_source() {
 fn a_variable_of_the_log_that_is_for_other_programs_is_ignored() {
     let check = |text: &str, expected: &str| {
         for mode in ["--check", "--print-config"] {
-            let output = marketd().args([mode]).env("RUST_LOG", text).output();
-            let (ended, out, err) = parts(output.expect("the binary runs"));
+            let (ended, out, err) = run_with(&[mode], &[("RUST_LOG", text)]);
             assert_eq!((ended, err.as_str()), (0, expected), "{text}: {out}");
         }
     };
@@ -185,9 +180,8 @@ fn a_rule_of_the_log_for_an_unknown_target_is_named() {
     assert_eq!(found, (2, String::new(), expected.to_string()));
     // The variable may mean other programs too.
     let check = |text: &str, expected: &str| {
-        let output = marketd().args(["--check"]).env("RUST_LOG", text).output();
         let good = "the configuration is good\n".to_string();
-        let found = parts(output.expect("the binary runs"));
+        let found = run_with(&["--check"], &[("RUST_LOG", text)]);
         assert_eq!(found, (0, good, expected.to_string()), "{text}");
     };
     check("source=debug", "");
@@ -271,42 +265,25 @@ fn the_printed_configuration_can_be_given_back() {
 
 #[test]
 fn variables_count_and_are_named_in_faults() {
-    let output =
-        marketd().arg("--check").env("MARKETD_DATA", "x").env("MARKETD_LISTEN", "8080").output();
+    let found = run_with(&["--check"], &[("MARKETD_DATA", "x"), ("MARKETD_LISTEN", "8080")]);
     let expected = "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"8080\", did you mean \":8080\"?\n";
-    assert_eq!(parts(output.expect("the binary runs")), (2, String::new(), expected.to_string()));
+    assert_eq!(found, (2, String::new(), expected.to_string()));
 }
 
 #[test]
 fn a_configuration_can_come_through_a_pipe() {
-    let child = marketd()
-        .args(["--check", "--config", "/dev/stdin"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.expect("the binary runs");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    stdin.write_all(b"{ \"listen\": 1 }").expect("it reads");
-    drop(stdin);
-    let (code, _, err) = parts(child.wait_with_output().expect("it ends"));
-    assert_eq!(
-        (code, err.as_str()),
-        (2, "/dev/stdin:1: listen: expected ADDR:PORT or unix:PATH, found 1\n")
-    );
+    let line = r#"echo '{ "listen": 1 }' | "$0" --check --config /dev/stdin"#;
+    let expected = "/dev/stdin:1: listen: expected ADDR:PORT or unix:PATH, found 1\n";
+    assert_eq!(run_line(line), (2, String::new(), expected.to_string()));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn nobody_who_listens_and_a_full_disk_are_no_panic() {
-    let closed = |words: &str| {
-        let line = format!("'{}' {words}", env!("CARGO_BIN_EXE_marketd"));
-        parts(Command::new("sh").args(["-c", &line]).output().expect("sh runs"))
-    };
-    assert_eq!(closed("--help >&-"), (0, String::new(), String::new()));
-    assert_eq!(closed("--wrong 2>&-"), (2, String::new(), String::new()));
+    assert_eq!(run_line("\"$0\" --help >&-"), (0, String::new(), String::new()));
+    assert_eq!(run_line("\"$0\" --wrong 2>&-"), (2, String::new(), String::new()));
     let expected = "standard output: No space left on device (os error 28)\n";
-    assert_eq!(closed("--help >/dev/full"), (2, String::new(), expected.to_string()));
+    assert_eq!(run_line("\"$0\" --help >/dev/full"), (2, String::new(), expected.to_string()));
 }
 
 #[test]

@@ -4,30 +4,10 @@
 use crate::support;
 
 use serde_json::{Value, json};
-use std::path::Path;
-use std::process::Command;
 use support::*;
 
-/// Runs marketd with these words, in this directory: exit code, standard output, standard error.
-fn run_in(dir: &Path, words: &[&str]) -> (i32, String, String) {
-    let output = command_in(dir, words).output().expect("the binary runs");
-    let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
-    let code = output.status.code().expect("it ends by itself");
-    (code, text(output.stdout), text(output.stderr))
-}
-
-/// marketd with these words, in this directory, as if nothing were set in the environment.
-fn command_in(dir: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_marketd"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MARKETD_")) {
-        command.env_remove(name);
-    }
-    command.args(words).current_dir(dir).env_remove("RUST_LOG");
-    command
-}
-
 fn run(words: &[&str]) -> (i32, String, String) {
-    run_in(&std::env::temp_dir(), words)
+    Launch::new(words).run().parts()
 }
 
 #[test]
@@ -94,31 +74,6 @@ fn healthcheck_refuses_what_it_cannot_ask() {
 }
 
 #[test]
-fn the_schema_of_the_configuration_takes_what_marketd_prints_and_refuses_what_it_refuses() {
-    let (code, text, err) = run(&["schema", "config"]);
-    assert_eq!((code, err.as_str()), (0, ""));
-    let schema = Json::parse(&text).expect("JSON");
-    let faults = |value: Value| Schemas::new(&schema).faults(&schema, &value.into());
-    let (_, printed, _) = run(&["--print-config"]);
-    let printed = serde_json::from_str(&printed).expect("JSON");
-    assert_eq!(faults(printed), Vec::<String>::new());
-    let file = json!({
-        "sources": [{ "dialect": "okx", "symbols": ["BTC/USDT"] }],
-        "ecosystem": { "markets": [{ "symbol": "A/B", "metadata": { "taker": "0.1", "maker": 0.2 } }] },
-    });
-    assert_eq!(faults(file), Vec::<String>::new());
-    for wrong in [
-        json!({ "lisen": ":80" }),
-        json!({ "sources": [{ "id": "a" }] }),
-        json!({ "limits": { "maxConnections": 0 } }),
-        json!({ "accessLog": 1 }),
-        json!({ "ecosystem": { "markets": [{ "id": "x" }] } }),
-    ] {
-        assert_eq!(faults(wrong).len(), 1);
-    }
-}
-
-#[test]
 fn schemas_and_the_manual_page_go_to_standard_output() {
     let (code, dialect, _) = run(&["schema", "dialect"]);
     assert_eq!(code, 0);
@@ -167,7 +122,8 @@ mod history {
     use super::*;
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
     use std::sync::Arc;
     use support::daemon::TempDir;
 
@@ -210,7 +166,7 @@ mod history {
         }
 
         fn run(&self, words: &[&str]) -> (i32, String, String) {
-            run_in(self.dir.path(), words)
+            Launch::new(words).in_dir(self.dir.clone()).run().parts()
         }
 
         fn file(&self, name: &str) -> PathBuf {
@@ -591,10 +547,9 @@ mod history {
         for words in [&["backup", "copy.db", "--data", "history.db"][..], &prune] {
             for blocks in [1, 8, 100] {
                 let limit = format!("ulimit -f {blocks} && trap '' XFSZ && exec \"$0\" \"$@\"");
-                let mut shell = Command::new("sh");
-                shell.args(["-c", &limit, env!("CARGO_BIN_EXE_marketd")]).args(words);
-                let output = shell.current_dir(history.dir.path()).output().expect("a shell");
-                assert_eq!(output.status.code(), Some(2), "{words:?} {blocks}");
+                let words = [&["-c", &limit, env!("CARGO_BIN_EXE_marketd")], words].concat();
+                let shell = Launch::new(&words).program("sh").in_dir(history.dir.clone());
+                assert_eq!(shell.run().code, Some(2), "{words:?} {blocks}");
                 // These two belong to the file, whatever happens.
                 let is_own = |name: &String| name.ends_with("-wal") || name.ends_with("-shm");
                 let left: Vec<_> = history.files().into_iter().filter(|it| !is_own(it)).collect();
@@ -623,17 +578,15 @@ mod history {
         let words =
             ["export", "--id", "fake", "--interval", "1h", "--data", "history.db", "--symbol"];
         let words = [&words[..], &[&history.symbols[0]]].concat();
-        let mut command = command_in(history.dir.path(), &words);
         // A directory that cargo made may be closed to others.
         let program = history.file("marketd");
         std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
         let mut other = Command::new(&program);
-        other.args(command.get_args()).current_dir(history.dir.path()).uid(65534).gid(65534);
+        other.args(&words).current_dir(history.dir.path()).uid(65534).gid(65534);
         let before = history.files();
-        let (expected, found) = (command.output(), other.output());
-        let (expected, found) = (expected.expect("it runs"), found.expect("it runs"));
+        let (expected, found) = (history.run(&words).1, other.output().expect("it runs"));
         assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
-        assert!(expected.stdout == found.stdout && expected.stdout.len() > 1000);
+        assert!(expected.as_bytes() == found.stdout && expected.len() > 1000);
         assert_eq!(history.files(), before);
     }
 

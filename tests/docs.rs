@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use support::manual::{commands, matches};
 use support::*;
 
@@ -355,15 +354,14 @@ fn the_list_of_metrics_is_current() {
 /// none.
 #[test]
 fn the_schema_of_the_configuration_takes_every_file() {
-    let output = Command::new(env!("CARGO_BIN_EXE_marketd")).args(["schema", "config"]).output();
-    let schema = output.expect("marketd runs").stdout;
-    let schema = String::from_utf8(schema).expect("it is text");
+    let schema = Marketd::run(&["schema", "config"]).stdout;
     let schema = Json::parse(&schema).expect("it is JSON");
     let schemas = Schemas::new(&schema);
-    let printed = Command::new(env!("CARGO_BIN_EXE_marketd")).arg("--print-config").output();
-    let printed = String::from_utf8(printed.expect("marketd runs").stdout).expect("it is text");
+    let printed = Marketd::run(&["--print-config"]).stdout;
     let delivered = ["small", "large"].map(|it| read(&file(&format!("scripts/deploy/{it}.json"))));
-    for text in delivered.into_iter().chain([printed]) {
+    let market = json!({ "symbol": "A/B", "metadata": { "taker": "0.1", "maker": 0.2 } });
+    let overridden = json!({ "ecosystem": { "markets": [market] } }).to_string();
+    for text in delivered.into_iter().chain([printed, overridden]) {
         let config = Json::parse(&text).expect("it is JSON");
         assert_eq!(schemas.faults(&schema, &config), [""; 0], "{text}");
     }
@@ -374,9 +372,11 @@ fn the_schema_of_the_configuration_takes_every_file() {
         json!({ "sources": [{ "id": "a" }] }),
         json!({ "sources": [{ "dialect": "okx", "symbols": "BTC/USDT" }] }),
         json!({ "categories": {} }),
+        json!({ "accessLog": 1 }),
+        json!({ "ecosystem": { "markets": [{ "id": "x" }] } }),
         json!({ "cluster": { "url": 1 } }),
     ] {
-        assert_ne!(schemas.faults(&schema, &wrong.into()), [""; 0]);
+        assert_eq!(schemas.faults(&schema, &wrong.into()).len(), 1);
     }
 }
 

@@ -4,6 +4,7 @@
 //! which seed it was in.
 
 use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
 
 /// A xorshift64* generator (Vigna, "An experimental exploration of Marsaglia's xorshift
 /// generators, scrambled"): small, fast, the same on every machine. Good for tests, not for keys.
@@ -70,18 +71,31 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Runs `test` for the seeds 1 to `count`, or for `MARKETD_SEED` alone when that is set.
-pub fn for_each_seed(count: u64, test: impl FnMut(u64, &mut Rng)) {
-    for_each_seed_of(1..=count, test);
+/// Runs `test` for the seeds 1 to `count`; for `MARKETD_SEED` alone when that is set; or, for `scripts/fuzz.sh`,
+/// from `MARKETD_FUZZ_SEED` on for `MARKETD_FUZZ_SECONDS`.
+pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, &mut Rng)) {
+    let Some(seconds) = number("MARKETD_FUZZ_SECONDS") else {
+        return for_each_seed_of(1..=count, test);
+    };
+    let (begin, first) = (Instant::now(), number("MARKETD_FUZZ_SEED").unwrap_or(1));
+    let mut seeds = 0;
+    seed_after_seed(first, |seed, rng| {
+        test(seed, rng);
+        seeds += 1;
+        begin.elapsed() >= Duration::from_secs(seconds)
+    });
+    println!("{seeds} seeds from {first} on: all is well");
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    let found = text.trim().parse();
+    Some(found.unwrap_or_else(|_| panic!("{name} is to be a number, not {text:?}")))
 }
 
 fn for_each_seed_of(seeds: RangeInclusive<u64>, mut test: impl FnMut(u64, &mut Rng)) {
-    let replayed = std::env::var("MARKETD_SEED").ok();
-    let only = replayed.map(|text| match text.trim().parse::<u64>() {
-        Ok(seed) => seed,
-        Err(_) => panic!("MARKETD_SEED is to be a number, not {text:?}"),
-    });
-    let seeds = match only {
+    let seeds = match number("MARKETD_SEED") {
         Some(seed) => seed..=seed,
         None => seeds,
     };

@@ -65,6 +65,12 @@ pub fn get(addr: SocketAddr, target: &str) -> Response {
     request(addr, format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n"))
 }
 
+/// The same with these fields.
+#[track_caller]
+pub fn get_with(addr: SocketAddr, target: &str, fields: &str) -> Response {
+    request(addr, format!("GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n\r\n"))
+}
+
 /// The same with HEAD: the answer has no body.
 #[track_caller]
 pub fn head(addr: SocketAddr, target: &str) -> Response {

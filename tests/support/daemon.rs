@@ -44,6 +44,13 @@ pub struct Finished {
     pub stderr: String,
 }
 
+impl Finished {
+    /// Exit code, standard output, standard error. Panics if a signal ended it.
+    pub fn parts(self) -> (i32, String, String) {
+        (self.code.expect("it ends by itself"), self.stdout, self.stderr)
+    }
+}
+
 /// A directory that is removed with its content when the last one lets go of it.
 #[derive(Debug)]
 pub struct TempDir(PathBuf);

@@ -47,6 +47,19 @@ pub fn read(addr: SocketAddr, target: &str) -> Json {
     answer.exact()
 }
 
+/// The value of a sample in the text of the metrics, by its name with its labels.
+#[track_caller]
+pub fn sample<'a>(page: &'a str, name: &str) -> &'a str {
+    let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {name} in {page}"))
+}
+
+/// The same, of one that counts.
+#[track_caller]
+pub fn count(page: &str, name: &str) -> u64 {
+    sample(page, name).parse().expect("a whole number")
+}
+
 /// The counters.
 #[track_caller]
 pub fn metrics(marketd: &Marketd) -> Json {

@@ -21,7 +21,7 @@
 //! - [`manual`]: the examples of the manual
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
-//! - [`schema`]: whether a value is what a JSON schema says; [`pattern`]: the patterns in it
+//! - [`schema`]: whether a value is what a JSON schema says
 //! - [`naive`]: decimals, calendars and roll-ups done the slow way
 //! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`; [`damage`]: what it does to messages
 #![allow(
@@ -60,7 +60,6 @@ pub mod looks;
 pub mod manual;
 pub mod message;
 pub mod naive;
-pub mod pattern;
 pub mod proxy;
 pub mod redis;
 pub mod relay;
@@ -99,14 +98,14 @@ pub const FIGURES: [&str; 12] = [
 
 pub use binance::{Binance, ServerTime};
 pub use chance::{Rng, for_each_seed, seed_after_seed};
-pub use client::{Client, ClientError, Response, get, head, pipeline, request};
+pub use client::{Client, ClientError, Response, get, get_with, head, pipeline, request};
 pub use daemon::{Finished, Launch, Marketd};
 pub use damage::damaged;
 pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
-pub use looks::{await_answer, await_health, metrics, read};
+pub use looks::{await_answer, await_health, count, metrics, read, sample};
 pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use redis::{Answer, Redis};
 pub use relay::{Passage, Relay};

@@ -2,7 +2,8 @@
 //! words that marketd's descriptions use. A word that is not known here panics: it would be a rule
 //! that is not checked.
 
-use super::{Json, pattern};
+use super::Json;
+use regex_lite::Regex;
 
 /// A document whose schemas refer to each other.
 #[derive(Clone, Copy)]
@@ -90,8 +91,10 @@ impl<'a> Schemas<'a> {
                 "const" => value == rule,
                 "enum" => rule.items().contains(value),
                 // Also for the digits of a number, which JSON Schema does not know.
-                "pattern" => (value.text())
-                    .is_none_or(|text| pattern::is_found(rule.text().expect("a pattern"), text)),
+                "pattern" => {
+                    let pattern = Regex::new(rule.text().expect("a text")).expect("a pattern");
+                    value.text().is_none_or(|text| pattern.is_match(text))
+                }
                 "minLength" => {
                     let text = value.text().filter(|_| is_text(value));
                     has_length(|it, least| it >= least, text.map(|it| it.chars().count()))
