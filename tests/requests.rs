@@ -3,7 +3,7 @@
 //! a connection can have; and seeded damage to the table.
 //!
 //! The core is driven without a socket ([`bench`]), so that every row is cut at every byte; then
-//! once more over real sockets, against the built binary ([`sockets`]). What a row expects was
+//! once more by the parsers alone ([`parser`]), and over real sockets, against the built binary ([`sockets`]). What a row expects was
 //! taken from the RFCs before the row was run.
 //!
 //! One seed is one run: `MARKETD_SEED=7 cargo test --test library requests::fuzz` repeats the damage of
@@ -19,6 +19,7 @@ mod framing;
 mod fuzz;
 mod limits;
 mod line;
+mod parser;
 mod rates;
 mod sequence;
 mod sockets;

@@ -1,63 +1,25 @@
-//! Bytes on the wire: however they are split on their way, they mean the same.
+//! Bytes on the wire, for their parsers alone: however they are split on their way, they mean the same.
+//! (Requests: `tests/requests`.)
 //!
 //! Tables of messages, each fed in growing prefixes; limits at one below, at and one above; and
 //! seeded garbage, fed in the same ways. One seed is one run: `MARKETD_SEED=7 cargo test --test
-//! wire` repeats the garbage of seed 7 alone.
+//! library wire::` repeats the garbage of seed 7 alone.
 
-mod bodies;
+pub mod bodies;
 mod garbage;
-mod requests;
 mod responses;
 
 use marketd::config::Limits;
 use marketd::http::{
-    Cache, Error, Framing, Head, HeadLimits, Method, Output, Parsed, RequestBody, Responder, Stamp,
-    parse, parse_response, write_request,
+    Cache, Error, Framing, Head, HeadLimits, Output, Parsed, Responder, Stamp, parse,
+    parse_response,
 };
-use std::fmt::Debug;
-
-/// The limits of requests, by default.
-fn defaults() -> HeadLimits {
-    HeadLimits::from(&Limits::default())
-}
-
-/// Feeds growing prefixes: none is decided differently from the whole, and what is decided stays so.
-fn check_prefixes<T: PartialEq + Debug>(
-    raw: &[u8],
-    read: impl Fn(&[u8]) -> Option<T>,
-    context: &dyn Debug,
-) -> Option<T> {
-    let whole = read(raw);
-    let mut decided = false;
-    for end in 0..raw.len() {
-        match read(&raw[..end]) {
-            None => assert!(!decided, "{context:?} undone at {end}"),
-            found => {
-                assert_eq!(found, whole, "{context:?} at {end}");
-                decided = true;
-            }
-        }
-    }
-    whole
-}
-
-#[test]
-fn the_server_understands_the_client() {
-    let mut out = Vec::new();
-    write_request(&mut out, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b", None);
-    let Ok(Parsed::Complete { request, used }) = parse(&out, &defaults()) else {
-        panic!("{}", out.escape_ascii());
-    };
-    assert_eq!(used, out.len());
-    assert_eq!(request.method, Method::Get);
-    assert!(request.keep_alive);
-    assert_eq!(request.body, RequestBody::None);
-}
 
 #[test]
 fn the_client_understands_the_server() {
     let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &defaults()) else {
+    let limits = HeadLimits::from(&Limits::default());
+    let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
         panic!("a request");
     };
     let stamp = Stamp::new(0);

@@ -363,48 +363,6 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_stays_as_long_as_both_versions_and_fields_want_it() {
-        let check = |version: &str, fields: &str, expected| {
-            let raw = format!("GET / HTTP/{version}\r\nHost: h\r\n{fields}\r\n");
-            let request = read_one(&raw).expect("well-formed");
-            assert_eq!(request.keep_alive, expected, "{raw:?}");
-        };
-        check("1.1", "", true);
-        check("1.0", "", false);
-        check("1.1", "Connection: close\r\n", false);
-        check("1.1", "Connection: Upgrade, CLOSE\r\n", false);
-        check("1.1", "Connection: keep-alive\r\n", true);
-        check("1.1", "Connection: closed, not-close\r\n", true);
-        check("1.0", "Connection: Keep-Alive\r\n", true);
-        check("1.0", "Connection: x\r\nConnection: ,keep-alive\r\n", true);
-        check("1.0", "Connection: keep-alive, close\r\n", false);
-        check("1.1", "Connection:\r\n", true);
-        let raw = "CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n";
-        assert!(!read_one(raw).expect("well-formed").keep_alive);
-    }
-
-    #[test]
-    fn a_body_is_held_back_only_where_there_is_one() {
-        let check = |version: &str, fields: &str, expected| {
-            let raw = format!("POST / HTTP/{version}\r\nHost: h\r\n{fields}\r\n");
-            let request = read_one(&raw).expect("well-formed");
-            assert_eq!((request.body, request.expect_continue), expected, "{raw:?}");
-        };
-        let expect = "Expect: 100-Continue\r\n";
-        check("1.1", "", (RequestBody::None, false));
-        check("1.1", "Content-Length: 0\r\n", (RequestBody::None, false));
-        check("1.1", "Content-Length: 7\r\n", (RequestBody::Length(7), false));
-        check("1.1", "Transfer-Encoding: Chunked\r\n", (RequestBody::Chunked, false));
-        check("1.1", expect, (RequestBody::None, false));
-        let both = format!("Content-Length: 7\r\n{expect}");
-        check("1.1", &both, (RequestBody::Length(7), true));
-        check("1.0", &both, (RequestBody::Length(7), false));
-        let both = format!("{expect}Transfer-Encoding: chunked\r\n");
-        check("1.1", &both, (RequestBody::Chunked, true));
-        check("1.1", "Content-Length: 7\r\nExpect:\r\n", (RequestBody::Length(7), false));
-    }
-
-    #[test]
     fn a_head_behind_a_known_opening_is_parsed_like_any_other() {
         let limits = HeadLimits { fields: 4, ..HeadLimits::from(&Limits::default()) };
         let opening = "GET http://h?a=b HTTP/1.1\r\nhOST: h:80\r\n";

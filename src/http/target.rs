@@ -241,123 +241,25 @@ mod tests {
 
     #[test]
     fn a_target_has_four_forms() {
-        let check = |method: &str, raw: &str, expected: Option<(&str, &str)>| {
+        // What is refused: `tests/requests/target.rs`.
+        let check = |method: &str, raw: &str, path: &str, query: &str| {
             let found = split(method, raw.as_bytes()).ok();
-            let expected = expected.map(|(path, query)| (path.as_bytes(), query.as_bytes()));
-            assert_eq!(found, expected, "{method} {raw}");
+            assert_eq!(found, Some((path.as_bytes(), query.as_bytes())), "{method} {raw}");
         };
-        check("GET", "/", Some(("/", "")));
-        check("GET", "/a/b?c=d?e", Some(("/a/b", "c=d?e")));
-        check("GET", "/a?", Some(("/a", "")));
-        check("GET", "//a", Some(("//a", "")));
-        check("GET", "/BTC%2FUSDT", Some(("/BTC%2FUSDT", "")));
-        check("GET", "/a.b/.c/d./...?x=/../", Some(("/a.b/.c/d./...", "x=/../")));
-        check("GET", "http://h", Some(("/", "")));
-        check("GET", "HTTP://h:80/a?b", Some(("/a", "b")));
-        check("GET", "https://[::1]:8080/", Some(("/", "")));
-        check("GET", "http://h?b", Some(("/", "b")));
-        check("OPTIONS", "*", Some(("*", "")));
-        check("OPTIONS", "/a", Some(("/a", "")));
-        check("CONNECT", "h:443", Some(("h:443", "")));
-        check("CONNECT", "[::1]:443", Some(("[::1]:443", "")));
-        for bad in [
-            "*",
-            "a",
-            "?a",
-            "h:80",
-            "/#",
-            "/a?b#c",
-            "http:/h/",
-            "http://",
-            "http:///a",
-            "http://u@h/",
-            "http://h:x/",
-            "http://[::1/",
-            "ftp://h/",
-            "http://h/#a",
-            "http://h#a",
-            "/..",
-            "/.",
-            "/a/../b",
-            "/a/./b",
-            "/%2e",
-            "/%2E%2e/a",
-            "/.%2e",
-            "http://h/../",
-        ] {
-            check("GET", bad, None);
-        }
-        for bad in ["/", "*", "h", "h:", "http://h:80/", "[::1]", "u@h:1"] {
-            check("CONNECT", bad, None);
-        }
-        check("OPTIONS", "**", None);
-    }
-
-    #[test]
-    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
-        let check = |text: &str, expected| {
-            assert_eq!(is_authority(text.as_bytes()), expected, "{text}");
-        };
-        for good in [
-            "",
-            "a",
-            "127.0.0.1:8080",
-            "example.com",
-            "example.com:",
-            "a_b-c~d",
-            "h:0",
-            "h:65535",
-            "h:00080",
-            "[::1]",
-            "[::1]:80",
-            "[::ffff:1.2.3.4]:",
-            "[v1.a:b]",
-            "a%41b",
-            "%e4:80",
-            "a,b;c=d",
-            "xn--bcher-kva.example",
-        ] {
-            check(good, true);
-        }
-        for bad in [
-            "u@h",
-            "u:p@h",
-            "h:80:80",
-            "h:x",
-            "h:-1",
-            "h:65536",
-            "h:99999999999999999999",
-            "h: 80",
-            "a b",
-            "a/b",
-            "a?b",
-            "a#b",
-            "a\\b",
-            "[::1",
-            "::1",
-            "[::1]x",
-            "[::1]:x",
-            "[]",
-            "[g::]",
-            "[1.2.3.4]",
-            "[::1%25eth0]",
-            "[v1]",
-            "[v.a]",
-            "[v1.]",
-            "[vz.a]",
-            "x[::1]",
-            "a]",
-            "a%4",
-            "a%zz",
-            "a%41:x",
-            ":80",
-            "\"h\"",
-            "<h>",
-            "h\u{e4}",
-            "a\tb",
-        ] {
-            check(bad, false);
-        }
+        check("GET", "/", "/", "");
+        check("GET", "/a/b?c=d?e", "/a/b", "c=d?e");
+        check("GET", "/a?", "/a", "");
+        check("GET", "//a", "//a", "");
+        check("GET", "/BTC%2FUSDT", "/BTC%2FUSDT", "");
+        check("GET", "/a.b/.c/d./...?x=/../", "/a.b/.c/d./...", "x=/../");
+        check("GET", "http://h", "/", "");
+        check("GET", "HTTP://h:80/a?b", "/a", "b");
+        check("GET", "https://[::1]:8080/", "/", "");
+        check("GET", "http://h?b", "/", "b");
+        check("OPTIONS", "*", "*", "");
+        check("OPTIONS", "/a", "/a", "");
+        check("CONNECT", "h:443", "h:443", "");
+        check("CONNECT", "[::1]:443", "[::1]:443", "");
     }
 
     #[test]

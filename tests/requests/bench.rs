@@ -5,6 +5,7 @@
 
 use crate::requests::answers::{Answer, read_answers};
 use crate::requests::table::TAGGED;
+use crate::support::count;
 use marketd::config::{Config, Data, Limits, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
@@ -98,35 +99,25 @@ impl Bench {
 
     /// A client that takes so many bytes of answers and then no more.
     pub fn connect_with(&mut self, appetite: usize) -> Key {
-        self.try_connect(appetite).expect("there is room")
+        self.accept(None, Service::Both, appetite).expect("there is room")
     }
 
-    /// The same where there may be no room.
-    pub fn try_connect(&mut self, appetite: usize) -> Option<Key> {
-        let key = self.core.accept(None, Service::Both, self.now)?;
-        self.enter(key, appetite);
-        Some(key)
-    }
-
-    /// A client of the demo exchange that takes so many bytes of answers and then no more.
+    /// The same of the demo exchange.
     pub fn connect_to_demo(&mut self, appetite: usize) -> Key {
-        let key = self.core.accept(None, Service::Demo, self.now).expect("there is room");
-        self.enter(key, appetite);
-        key
+        self.accept(None, Service::Demo, appetite).expect("there is room")
     }
 
     /// A client that counts for its address.
     pub fn connect_from(&mut self, peer: IpAddr) -> Option<Key> {
-        let key = self.core.accept(Some(peer), Service::Both, self.now)?;
-        self.enter(key, usize::MAX);
-        Some(key)
+        self.accept(Some(peer), Service::Both, usize::MAX)
     }
 
-    fn enter(&mut self, key: Key, appetite: usize) {
-        let client = Client { appetite, ..Client::default() };
-        self.clients.insert(key, client);
+    fn accept(&mut self, peer: Option<IpAddr>, service: Service, appetite: usize) -> Option<Key> {
+        let key = self.core.accept(peer, service, self.now)?;
+        self.clients.insert(key, Client { appetite, ..Client::default() });
         self.take(key);
         self.settle();
+        Some(key)
     }
 
     /// Sends bytes as far as the core reads them; the number of those.
@@ -231,15 +222,8 @@ impl Bench {
     #[track_caller]
     pub fn run<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let key = self.connect();
-        for piece in pieces {
-            self.send(key, piece);
-        }
-        let outcome = self.outcome(key);
-        self.end(key);
-        assert!(self.is_closed(key), "a client that has ended is let go");
-        assert_eq!(self.outcome(key).answers, outcome.answers, "nothing comes after the end");
-        self.clients.remove(&key);
-        outcome
+        pieces.into_iter().for_each(|piece| _ = self.send(key, piece));
+        self.leave(key)
     }
 
     /// The same for a client that takes a few bytes of its answers only when it cannot send on.
@@ -262,9 +246,16 @@ impl Bench {
         }
         // A client that takes all from here on, and may have to send the end of a request.
         self.feed(key, usize::MAX);
+        self.leave(key)
+    }
+
+    /// The client sends no more, and is let go: what it had come to before.
+    #[track_caller]
+    fn leave(&mut self, key: Key) -> Outcome {
         let outcome = self.outcome(key);
         self.end(key);
         assert!(self.is_closed(key), "a client that has ended is let go");
+        assert_eq!(self.outcome(key).answers, outcome.answers, "nothing comes after the end");
         self.clients.remove(&key);
         outcome
     }
@@ -314,12 +305,9 @@ impl Bench {
         assert_eq!(self.core.deferred(), 0);
         let page = self.get("/metrics");
         // The page counts its own reader.
-        for line in ["marketd_http_connections_open 1", "marketd_http_requests_in_flight 0"] {
-            assert!(page.lines().any(|it| it == line), "{line}");
-        }
-        let total =
-            page.lines().find_map(|line| line.strip_prefix("marketd_http_connections_total "));
-        let total: u64 = total.and_then(|count| count.parse().ok()).expect("a counter");
+        assert_eq!(count(&page, "marketd_http_connections_open"), 1);
+        assert_eq!(count(&page, "marketd_http_requests_in_flight"), 0);
+        let total = count(&page, "marketd_http_connections_total");
         // Both pages count the one that asked for the first.
         let ended: u64 = self.closes().values().sum();
         assert_eq!(ended, total, "every end has a reason");

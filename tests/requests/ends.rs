@@ -3,8 +3,6 @@
 use crate::requests::bench::Bench;
 use marketd::config::Limits;
 use marketd::core::CloseReason;
-use marketd::table::Key;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -16,136 +14,101 @@ const ANY: &[u8] = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
 /// Longer than any deadline.
 const AGES: Duration = Duration::from_secs(1000);
 
-thread_local! {
-    /// The reasons that were provoked.
-    static SEEN: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+/// What happens to a connection.
+#[derive(Clone, Copy)]
+enum Step {
+    Send(&'static [u8]),
+    /// The client sends no more.
+    End,
+    /// The client breaks the connection.
+    Reset,
+    /// Time passes, longer than any deadline takes: twice, for the second one is that of lingering.
+    Ages,
 }
 
-/// One connection, what happens to it, and the reason that is counted.
-#[track_caller]
-fn check(reason: CloseReason, happen: impl FnOnce(&mut Bench, Key)) {
-    let limits = Limits { requests_per_connection: 3, ..Limits::default() };
-    check_with(limits, reason, happen);
-}
+const HALF: Step = Step::Send(GET.split_at(20).0);
+const THREE: Step = Step::Send(
+    b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\nGET /health/live HTTP/1.1\r\nHost: h\r\n\r\n\
+      GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n",
+);
+const BODY: Step = Step::Send(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab");
+
+/// What a connection whose requests are limited to three ends with, and what happened to it.
+const ENDS: &[(CloseReason, &[Step])] = {
+    use CloseReason::*;
+    use Step::*;
+    &[
+        (ClientClosed, &[End]),
+        (ClientClosed, &[Send(GET), End]),
+        (ClientClosed, &[Send(b"\r\n\r\n"), End]),
+        (CutShort, &[Send(b"G"), End]),
+        (CutShort, &[Send(b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r"), End]),
+        (CutShort, &[Send(b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"), End]),
+        (CutShort, &[BODY, End]),
+        (Broken, &[Reset]),
+        (Broken, &[HALF, Reset]),
+        (Answered, &[Send(b"GET /health/live HTTP/1.0\r\n\r\n")]),
+        // It has sent more, and reads its answer first.
+        (Answered, &[Send(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET"), End]),
+        (RequestLimit, &[THREE, End]),
+        (RequestLimit, &[THREE, Ages]),
+        (IdleTimeout, &[Ages]),
+        (IdleTimeout, &[Send(GET), Ages]),
+        (HeadTimeout, &[HALF, Ages]),
+        (BodyTimeout, &[BODY, Ages]),
+    ]
+};
+
+/// Requests that end their connection.
+const BAD: [&[u8]; 4] = [
+    b"GARBAGE\r\n\r\n",
+    b"BREW / HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx",
+];
 
 #[track_caller]
-fn check_with(limits: Limits, reason: CloseReason, happen: impl FnOnce(&mut Bench, Key)) {
-    let mut bench = Bench::new(limits);
-    let before = bench.closes();
+fn check(reason: CloseReason, steps: &[Step]) {
+    let mut bench = Bench::new(Limits { requests_per_connection: 3, ..Limits::default() });
+    let mut expected = bench.closes();
     let key = bench.connect();
-    happen(&mut bench, key);
+    for step in steps {
+        assert!(!bench.is_closed(key), "{reason:?}: too early");
+        match step {
+            Step::Send(bytes) => _ = bench.send(key, bytes),
+            Step::End => bench.end(key),
+            Step::Reset => bench.reset(key),
+            Step::Ages => [AGES; 2].into_iter().for_each(|ages| bench.pass(ages)),
+        }
+    }
     assert!(bench.is_closed(key), "{reason:?}: it is over");
-    let mut expected = before;
     // The page that was read before is a connection too: its client left after its answer.
     *expected.entry("client_closed".to_string()).or_default() += 1;
     *expected.entry(reason.name().to_string()).or_default() += 1;
     assert_eq!(bench.closes(), expected);
-    SEEN.with_borrow_mut(|seen| seen.insert(reason.name().to_string()));
 }
 
 #[test]
 fn every_end_is_counted_under_its_reason_and_every_reason_is_some_end() {
-    clients_that_leave();
-    clients_that_are_answered_for_the_last_time();
-    clients_that_take_too_long();
-    let all: BTreeSet<String> = CloseReason::NAMES.iter().map(|name| name.to_string()).collect();
+    for (reason, steps) in ENDS {
+        check(*reason, steps);
+    }
+    // The last time it breaks only after the reason was known.
+    for bad in BAD {
+        for end in [Step::End, Step::Ages, Step::Reset] {
+            check(CloseReason::BadRequest, &[Step::Send(bad), end]);
+        }
+    }
     // Those in which the service itself has no room have tests of their own.
-    let elsewhere = ["refused", "stopping", "made_room"];
-    let here: BTreeSet<String> =
-        all.into_iter().filter(|name| !elsewhere.contains(&name.as_str())).collect();
-    SEEN.with_borrow(|seen| assert_eq!(*seen, here));
+    let elsewhere =
+        ["refused", "stopping", "made_room", "write_timeout", "slow_reader", "slow_sender"];
+    let here = ENDS.iter().map(|(reason, _)| reason.name()).chain(["bad_request"]);
+    let all: BTreeSet<&str> = here.chain(elsewhere).collect();
+    assert_eq!(all, CloseReason::NAMES.iter().copied().collect());
 }
 
-fn clients_that_leave() {
-    use CloseReason::*;
-    check(ClientClosed, |bench, key| bench.end(key));
-    check(ClientClosed, |bench, key| {
-        bench.send(key, GET);
-        bench.end(key);
-    });
-    check(ClientClosed, |bench, key| {
-        bench.send(key, b"\r\n\r\n");
-        bench.end(key);
-    });
-    for part in ["G", "GET /health/live HTTP/1.1\r\nHost: h\r\n\r"] {
-        check(CutShort, |bench, key| {
-            bench.send(key, part.as_bytes());
-            bench.end(key);
-            assert_eq!(bench.got(key), b"");
-        });
-    }
-    for part in ["", "ab"] {
-        check(CutShort, |bench, key| {
-            let head = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
-            bench.send(key, format!("{head}{part}").as_bytes());
-            bench.end(key);
-        });
-    }
-    check(Broken, |bench, key| bench.reset(key));
-    check(Broken, |bench, key| {
-        bench.send(key, &GET[..20]);
-        bench.reset(key);
-    });
-}
-
-fn clients_that_are_answered_for_the_last_time() {
-    use CloseReason::*;
-    check(Answered, |bench, key| {
-        bench.send(key, b"GET /health/live HTTP/1.0\r\n\r\n");
-    });
-    check(Answered, |bench, key| {
-        let close = b"GET /health/live HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
-        bench.send(key, &[&close[..], GET].concat());
-        assert!(!bench.is_closed(key), "it has sent more, and reads its answer first");
-        bench.end(key);
-    });
-    check(RequestLimit, |bench, key| {
-        bench.send(key, &GET.repeat(3));
-        bench.end(key);
-    });
-    check(RequestLimit, |bench, key| {
-        bench.send(key, &GET.repeat(3));
-        bench.pass(AGES);
-    });
-    for bad in [
-        "GARBAGE\r\n\r\n",
-        "BREW / HTTP/1.1\r\nHost: h\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx",
-    ] {
-        check(BadRequest, |bench, key| {
-            bench.send(key, bad.as_bytes());
-            bench.end(key);
-        });
-        check(BadRequest, |bench, key| {
-            bench.send(key, bad.as_bytes());
-            bench.pass(AGES);
-        });
-        // It breaks only after the reason was known.
-        check(BadRequest, |bench, key| {
-            bench.send(key, bad.as_bytes());
-            bench.reset(key);
-        });
-    }
-}
-
-fn clients_that_take_too_long() {
-    use CloseReason::*;
-    check(IdleTimeout, |bench, _| bench.pass(AGES));
-    check(IdleTimeout, |bench, key| {
-        bench.send(key, GET);
-        bench.pass(AGES);
-    });
-    check(HeadTimeout, |bench, key| {
-        bench.send(key, &GET[..20]);
-        bench.pass(AGES);
-        bench.pass(AGES);
-    });
-    check(BodyTimeout, |bench, key| {
-        bench.send(key, b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab");
-        bench.pass(AGES);
-        bench.pass(AGES);
-    });
+#[test]
+fn who_takes_nothing_or_too_much_is_counted_as_that() {
     let mut bench = Bench::new(Limits::default());
     for raw in [GET, b"GARBAGE\r\n\r\n"] {
         let key = bench.connect_with(5);
@@ -166,15 +129,12 @@ fn clients_that_take_too_long() {
     assert!(bench.is_closed(slow[0]) && !bench.is_closed(slow[4]));
     assert_eq!(bench.got(slow[0]), b"HTTP/");
     assert!(bench.closes()["slow_reader"] >= 1);
-    SEEN.with_borrow_mut(|seen| seen.insert("slow_reader".to_string()));
-    SEEN.with_borrow_mut(|seen| seen.insert("write_timeout".to_string()));
     let mut bench = Bench::new(Limits { input_total: 1000, ..Limits::default() });
     let key = bench.connect();
     bench.send(key, &[&b"GET /"[..], &[b'x'; 2000]].concat());
     bench.pass(Duration::from_millis(1));
     assert!(bench.is_closed(key));
     assert_eq!(bench.closes()["slow_sender"], 1);
-    SEEN.with_borrow_mut(|seen| seen.insert("slow_sender".to_string()));
 }
 
 #[test]

@@ -2,20 +2,22 @@
 //!
 //! Whatever comes: no panic, every answer is strict HTTP/1.1 with an error of the contract or JSON,
 //! the bytes mean the same however they are cut, and every connection ends for one reason that is
-//! counted.
+//! counted. And what the parser takes for a request, it may.
+//!
+//! `scripts/fuzz.sh` does it for as long as one likes.
 
 use crate::requests::answers::Answer;
 use crate::requests::bench::{Bench, Outcome, show};
+use crate::requests::parser::check_prefixes;
 use crate::requests::table::{TAG, table};
 use crate::support::{Rng, damaged, for_each_seed};
 use marketd::config::Limits;
-use std::time::{Duration, Instant};
+use marketd::http::{
+    HeadLimits, Method, Parsed, Request, RequestBody, Version, decode_segment, parse, query_pairs,
+};
 
 /// Inputs of one seed.
 const INPUTS: u64 = 500;
-
-/// Seeds of a run that is not asked for more.
-const SEEDS: u64 = 40;
 
 /// One row, or the begin of one and the end of another, damaged in a few places.
 fn damaged_row(rng: &mut Rng, rows: &[Vec<u8>]) -> Vec<u8> {
@@ -73,12 +75,58 @@ fn check_promises(outcome: &Outcome, bytes: &[u8], context: &str) {
     assert!(answers <= ends + 1, "{context}: more answers than lines");
 }
 
-/// All inputs of one seed; their number.
-fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) -> u64 {
-    let mut bench = Bench::new(limits(rng));
+/// What must hold of everything that is taken for a request.
+fn check_request(request: &Request, head: &[u8], limits: &HeadLimits, context: &str) {
+    assert!(head.len() <= limits.head_bytes, "{context}");
+    assert!(head.ends_with(b"\r\n\r\n"), "{context}");
+    let lines = head.split(|&byte| byte == b'\n');
+    for line in lines.take_while(|line| !line.is_empty()) {
+        assert!(line.ends_with(b"\r"), "{context}: a bare LF");
+        let text = &line[..line.len() - 1];
+        assert!(
+            text.iter().all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)),
+            "{context}: a control byte"
+        );
+        assert!(!text.starts_with(b" ") && !text.starts_with(b"\t"), "{context}");
+    }
+    assert!(request.fields.count() <= limits.fields, "{context}");
+    let named = |name: &str| {
+        let is = |(found, _): &(&[u8], &[u8])| found.eq_ignore_ascii_case(name.as_bytes());
+        request.fields.filter(is).count()
+    };
+    assert!(named("host") <= 1, "{context}");
+    assert!(named("host") == 1 || request.version == Version::Http10, "{context}");
+    assert_eq!(request.body == RequestBody::Chunked, named("transfer-encoding") == 1, "{context}");
+    assert!(named("transfer-encoding") == 0 || named("content-length") == 0, "{context}");
+    let rooted = request.path.starts_with(b"/");
+    assert!(rooted || request.method != Method::Get, "{context}");
+    for segment in request.path.split(|&byte| byte == b'/') {
+        if let Ok(segment) = decode_segment(segment) {
+            assert!(!matches!(&*segment, b"." | b".."), "{context}");
+            assert!(!segment.iter().any(u8::is_ascii_control), "{context}");
+        }
+    }
+    assert!(query_pairs(request.query).count() <= request.query.len(), "{context}");
+}
+
+/// The parser alone: whatever comes behind does not change what is decided, and it decides in the end.
+fn check_parser(bytes: &[u8], limits: &HeadLimits, context: &str) {
+    let is_decided = check_prefixes(bytes, limits, context);
+    assert!(is_decided || bytes.len() < limits.head_bytes, "{context}: waits for ever");
+    if let Ok(Parsed::Complete { request, used }) = parse(bytes, limits) {
+        check_request(&request, &bytes[..used], limits, context);
+    }
+}
+
+/// All inputs of one seed.
+fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) {
+    let limits = limits(rng);
+    let head_limits = HeadLimits::from(&limits);
+    let mut bench = Bench::new(limits);
     for input in 0..INPUTS {
         let bytes = damaged_row(rng, rows);
         let context = format!("seed {seed} input {input}: {}", show(&bytes));
+        check_parser(&bytes, &head_limits, &context);
         let whole = bench.run([&bytes[..]]);
         check_promises(&whole, &bytes, &context);
         assert_eq!(bench.run(bytes.chunks(1)), whole, "byte by byte, {context}");
@@ -88,40 +136,12 @@ fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) -> u64 {
         assert_eq!(slow, whole, "read slowly, {context}");
     }
     bench.check_empty();
-    INPUTS
-}
-
-/// The rows with a tag that some bench gives.
-fn rows() -> Vec<Vec<u8>> {
-    let tag = Bench::new(Limits::default()).tag();
-    assert_ne!(tag, TAG.as_bytes());
-    table().iter().map(|row| row.bytes_with_tag(&tag)).collect()
 }
 
 #[test]
 fn damaged_rows_do_no_harm_and_are_the_same_wherever_they_are_cut() {
-    let rows = rows();
-    for_each_seed(SEEDS, |seed, rng| {
-        run_seed(seed, rng, &rows);
-    });
-}
-
-/// For `scripts/fuzz.sh`: seed after seed from `MARKETD_FUZZ_SEED` on, for `MARKETD_FUZZ_SECONDS`.
-#[test]
-#[ignore = "runs for as long as it is told to"]
-fn damaged_rows_for_a_long_time() {
-    let number = |name: &str, default| match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is to be a number")),
-        Err(_) => default,
-    };
-    let rows = rows();
-    let first: u64 = number("MARKETD_FUZZ_SEED", 1);
-    let span = Duration::from_secs(number("MARKETD_FUZZ_SECONDS", 60));
-    let begin = Instant::now();
-    let (mut seed, mut inputs) = (first, 0);
-    while begin.elapsed() < span {
-        inputs += run_seed(seed, &mut Rng::new(seed), &rows);
-        seed += 1;
-    }
-    println!("{inputs} inputs, seeds {first} to {}: all is well", seed - 1);
+    let tag = Bench::new(Limits::default()).tag();
+    assert_ne!(tag, TAG.as_bytes());
+    let rows: Vec<Vec<u8>> = table().iter().map(|row| row.bytes_with_tag(&tag)).collect();
+    for_each_seed(40, |seed, rng| run_seed(seed, rng, &rows));
 }

@@ -3,171 +3,185 @@
 use crate::requests::bench::Bench;
 use crate::requests::table::PROBE;
 use marketd::config::Limits;
+use marketd::http::body::{EXTENSION_BYTES, TRAILER_BYTES};
 use marketd::table::Key;
 use std::net::IpAddr;
 use std::time::Duration;
 
 const GET: &str = "GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// Sends it whole, in two halves and in pieces of seven: the same, and as expected.
+/// Sends it whole, in two halves, in pieces of seven, and byte by byte unless it is long: the same, and as
+/// expected.
 #[track_caller]
-fn check(limits: &Limits, raw: &[u8], expected: &str) {
+fn check(limits: &Limits, raw: impl AsRef<[u8]>, expected: &str) {
+    let raw = raw.as_ref();
     let mut bench = Bench::new(limits.clone());
     let whole = bench.run([raw]);
-    let halves = bench.run(raw.chunks(raw.len().div_ceil(2)));
-    let sevens = bench.run(raw.chunks(7));
-    assert_eq!(whole.summary(), expected, "{} bytes", raw.len());
-    assert_eq!(halves, whole, "{} bytes in two halves", raw.len());
-    assert_eq!(sevens, whole, "{} bytes in sevens", raw.len());
+    let shown = raw[..raw.len().min(100)].escape_ascii();
+    assert_eq!(whole.summary(), expected, "{} bytes: {shown}", raw.len());
+    let drop = if raw.len() < 1000 { 1 } else { 7 };
+    for size in [raw.len().div_ceil(2), 7, drop] {
+        let found = bench.run(raw.chunks(size));
+        assert_eq!(found, whole, "{} bytes by {size}: {shown}", raw.len());
+    }
     bench.check_empty();
 }
 
-/// The length one below, at, and one above a limit, and whether it is still fine.
-fn around(limit: usize) -> [(usize, bool); 3] {
-    [(limit - 1, true), (limit, true), (limit + 1, false)]
-}
-
-#[test]
-fn a_request_line_has_a_limit() {
-    let limits = Limits::default();
-    assert_eq!(limits.request_line_bytes, 8192);
-    for (bytes, fine) in around(limits.request_line_bytes) {
-        let query = "x".repeat(bytes - "GET /health/live? HTTP/1.1".len());
-        let raw = format!("GET /health/live?{query} HTTP/1.1\r\nHost: h\r\n\r\n{PROBE}");
-        let expected = match fine {
-            true => "200, 404 not_found, open",
-            false => "414 uri_too_long, shut",
-        };
-        check(&limits, raw.as_bytes(), expected);
-        // In absolute form, and a path in place of a query.
-        let path = "x".repeat(bytes - "GET http://h/ HTTP/1.1".len());
-        let raw = format!("GET http://h/{path} HTTP/1.1\r\nHost: h\r\n\r\n{PROBE}");
-        let expected = expected.replace("200", "404 not_found");
-        check(&limits, raw.as_bytes(), &expected);
+/// Sends it one byte below a limit, at it, and one above it: `make` makes a request of that length, to
+/// `/health/live`.
+#[track_caller]
+fn check_around(limits: &Limits, limit: usize, refusal: &str, make: impl Fn(usize) -> String) {
+    for bytes in [limit - 1, limit, limit + 1] {
+        let is_fine = bytes <= limit;
+        let expected = if is_fine { "200, 404 not_found, open" } else { refusal };
+        check(limits, make(bytes) + PROBE, expected);
     }
-    // It need not come to its end.
-    let endless = "GET /".to_string() + &"x".repeat(100_000);
-    check(&limits, endless.as_bytes(), "414 uri_too_long, shut");
-    check(&limits, &[b'A'; 100_000], "414 uri_too_long, shut");
+}
+
+const LINE: &str = "GET /health/live HTTP/1.1\r\n";
+const HOST: &str = "Host: h\r\n";
+
+fn x(count: usize) -> String {
+    "x".repeat(count)
 }
 
 #[test]
-fn a_head_has_a_limit() {
-    let limits = Limits::default();
-    assert_eq!(limits.head_bytes, 16_384);
-    let expected = |fine| match fine {
-        true => "200, 404 not_found, open",
-        false => "431 headers_too_large, shut",
+fn a_request_line_has_a_limit_that_counts_it_alone() {
+    const LONG: &str = "414 uri_too_long, shut";
+    assert_eq!(Limits::default().request_line_bytes, 8192);
+    for most in [50, 8192] {
+        let limits = Limits { request_line_bytes: most, ..Limits::default() };
+        for (before, line) in [
+            ("", "GET /health/live? HTTP/1.1"),
+            ("\r\n", "GET /health/live? HTTP/1.1"),
+            ("", "GET http://h/health/live? HTTP/1.1"),
+        ] {
+            check_around(&limits, most, LONG, |bytes| {
+                let query = format!("?{} ", x(bytes - line.len()));
+                format!("{before}{}\r\n{HOST}\r\n", line.replace("? ", &query))
+            });
+        }
+    }
+    // A fault within the limit comes first, one behind it never counts; and the line need not come to its end.
+    let limits = Limits { request_line_bytes: 40, ..Limits::default() };
+    let line = |bytes: usize, rest: &str| format!("GET /{} HTTP/1.1{rest}", x(bytes - 14));
+    for (raw, expected) in [
+        (x(40), "open"),
+        (x(41), LONG),
+        (x(100_000), LONG),
+        (format!("GET /{}", x(100_000)), LONG),
+        (format!("G\0T /\r\n{HOST}\r\n"), "400 bad_request, shut"),
+        (format!("G\0T /{}", x(80)), "400 bad_request, shut"),
+        (format!("GET /{}\0", x(80)), LONG),
+        (line(60, "\r\nBad field\r\n\r\n"), LONG),
+        (line(38, "0\r\n\r\n"), "505 http_version_not_supported, shut"),
+        (line(39, "0\r\n\r\n"), "505 http_version_not_supported, shut"),
+        (line(40, "0\r\n\r\n"), LONG),
+        (line(40, "0x\r\n\r\n"), LONG),
+        (format!("GET / HTTP/1.{}", "1".repeat(80)), LONG),
+    ] {
+        check(&limits, raw, expected);
+    }
+}
+
+#[test]
+fn a_head_has_a_limit_that_counts_all_of_it() {
+    const LARGE: &str = "431 headers_too_large, shut";
+    assert_eq!(Limits::default().head_bytes, 16_384);
+    let head = |before: &str, bytes: usize| {
+        let fixed = format!("{before}{LINE}{HOST}A: \r\n\r\n").len();
+        format!("{before}{LINE}{HOST}A: {}\r\n\r\n", x(bytes - fixed))
     };
-    for (bytes, fine) in around(limits.head_bytes) {
-        let fixed = "GET /health/live HTTP/1.1\r\nHost: h\r\nA: \r\n\r\n".len();
-        let value = "x".repeat(bytes - fixed);
-        let raw = format!("GET /health/live HTTP/1.1\r\nHost: h\r\nA: {value}\r\n\r\n{PROBE}");
-        check(&limits, raw.as_bytes(), expected(fine));
+    for most in [60, 61, 200, 16_384] {
+        let limits = Limits { head_bytes: most, request_line_bytes: 2 * most, ..Limits::default() };
         // Empty lines in front are bytes of it, also when they came one by one.
-        let value = "x".repeat(bytes - fixed - 2000);
-        let blank = "\r\n".repeat(1000);
-        let raw =
-            format!("{blank}GET /health/live HTTP/1.1\r\nHost: h\r\nA: {value}\r\n\r\n{PROBE}");
-        check(&limits, raw.as_bytes(), expected(fine));
+        let blank = "\r\n".repeat(most / 20);
+        for before in ["", "\r\n", &*blank] {
+            check_around(&limits, most, LARGE, |bytes| head(before, bytes));
+        }
+        let long = x((50 * most).min(100_000));
+        for (raw, expected) in [
+            (head("", 2 * most), LARGE),
+            (format!("GET /{}", x(most)), LARGE),
+            (format!("{LINE}{HOST}A: {long}"), LARGE),
+            (format!("{LINE}{HOST}{long}"), LARGE),
+            (format!("{LINE}{HOST}A: \0{long}"), "400 bad_request, shut"),
+            (format!("{}\0", head("", most + 20)), LARGE),
+            // They alone, which are counted anew for each request.
+            ("\r\n".repeat(most / 2 - 1), "open"),
+            ("\r\n".repeat(most.div_ceil(2)), LARGE),
+            ("\r\n".repeat(5 * most), LARGE),
+            (format!("{blank}{GET}").repeat(3), "200, 200, 200, open"),
+        ] {
+            check(&limits, raw, expected);
+        }
     }
-    let head = "GET /health/live HTTP/1.1\r\nHost: h\r\n";
-    let endless = head.to_string() + &"A: b\r\n".repeat(20) + "A: " + &"x".repeat(100_000);
-    check(&limits, endless.as_bytes(), "431 headers_too_large, shut");
-    let endless = head.to_string() + &"x".repeat(100_000);
-    check(&limits, endless.as_bytes(), "431 headers_too_large, shut");
-}
-
-#[test]
-fn empty_lines_alone_have_a_limit() {
-    let limits = Limits::default();
-    let lines = limits.head_bytes / 2;
-    check(&limits, "\r\n".repeat(lines - 1).as_bytes(), "open");
-    check(&limits, "\r\n".repeat(lines).as_bytes(), "431 headers_too_large, shut");
-    check(&limits, "\r\n".repeat(5 * lines).as_bytes(), "431 headers_too_large, shut");
-    // They are counted anew for each request.
-    let many = format!("{}{GET}", "\r\n".repeat(lines - 100)).repeat(3);
-    check(&limits, many.as_bytes(), "200, 200, 200, open");
 }
 
 #[test]
 fn the_fields_of_a_head_have_a_limit() {
-    let limits = Limits::default();
-    assert_eq!(limits.head_fields, 64);
-    for (fields, fine) in around(limits.head_fields) {
-        let others = "A: b\r\n".repeat(fields - 1);
-        let raw = format!("GET /health/live HTTP/1.1\r\nHost: h\r\n{others}\r\n{PROBE}");
-        let expected = match fine {
-            true => "200, 404 not_found, open",
-            false => "431 headers_too_large, shut",
-        };
-        check(&limits, raw.as_bytes(), expected);
+    assert_eq!(Limits::default().head_fields, 64);
+    for most in [2, 64, 256] {
+        let limits = Limits { head_fields: most, ..Limits::default() };
+        check_around(&limits, most, "431 headers_too_large, shut", |fields| {
+            format!("{LINE}{HOST}{}\r\n", "A: b\r\n".repeat(fields - 1))
+        });
     }
 }
 
 #[test]
 fn a_body_has_a_limit() {
+    const LARGE: &str = "413 payload_too_large, shut";
     let limits = Limits::default();
     assert_eq!(limits.body_bytes, 65_536);
-    for (bytes, fine) in around(limits.body_bytes) {
-        let expected = match fine {
-            true => "200, 404 not_found, open",
-            false => "413 payload_too_large, shut",
-        };
-        let body = "x".repeat(bytes);
-        let get = "GET /health/live HTTP/1.1\r\nHost: h\r\n";
-        let raw = format!("{get}Content-Length: {bytes}\r\n\r\n{body}{PROBE}");
-        check(&limits, raw.as_bytes(), expected);
-        let raw = format!(
-            "{get}Transfer-Encoding: chunked\r\n\r\n{bytes:x}\r\n{body}\r\n0\r\n\r\n{PROBE}"
-        );
-        check(&limits, raw.as_bytes(), expected);
-        // Of all chunks together.
-        let (first, second) = body.split_at(1000);
-        let (a, b) = (first.len(), second.len());
-        let raw = format!(
-            "{get}Transfer-Encoding: chunked\r\n\r\n{a:x}\r\n{first}\r\n{b:x}\r\n{second}\r\n0\r\n\r\n{PROBE}"
-        );
-        check(&limits, raw.as_bytes(), expected);
-    }
+    let chunks = |sizes: &[usize]| {
+        let chunks = sizes.iter().map(|size| format!("{size:x}\r\n{}\r\n", x(*size)));
+        let chunks: String = chunks.collect();
+        format!("{LINE}{HOST}Transfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
+    };
+    check_around(&limits, limits.body_bytes, LARGE, |bytes| {
+        format!("{LINE}{HOST}Content-Length: {bytes}\r\n\r\n{}", x(bytes))
+    });
+    check_around(&limits, limits.body_bytes, LARGE, |bytes| chunks(&[bytes]));
+    // Of all chunks together.
+    check_around(&limits, limits.body_bytes, LARGE, |bytes| chunks(&[1000, bytes - 1000]));
     let none = Limits { body_bytes: 0, ..Limits::default() };
-    let one = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\na";
-    check(&none, one.as_bytes(), "413 payload_too_large, shut");
-    check(&none, GET.as_bytes(), "200, open");
+    check(&none, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\na", LARGE);
+    check(&none, GET, "200, open");
 }
 
 #[test]
 fn what_surrounds_chunks_has_limits() {
+    const LARGE: &str = "413 payload_too_large, shut";
     let limits = Limits::default();
-    let head = "GET /health/live HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let expected = |fine| match fine {
-        true => "200, 404 not_found, open",
-        false => "413 payload_too_large, shut",
-    };
-    for (bytes, fine) in around(marketd::http::body::EXTENSION_BYTES) {
-        let extension = "x".repeat(bytes - 1);
-        let raw = format!("{head}0;{extension}\r\n\r\n{PROBE}");
-        check(&limits, raw.as_bytes(), expected(fine));
-    }
-    for (bytes, fine) in around(marketd::http::body::TRAILER_BYTES) {
-        let value = "x".repeat(bytes - "A:\r\n".len());
-        let raw = format!("{head}0\r\nA:{value}\r\n\r\n{PROBE}");
-        check(&limits, raw.as_bytes(), expected(fine));
-    }
+    let head = format!("{LINE}{HOST}Transfer-Encoding: chunked\r\n\r\n");
+    // Over all chunks and fields, not in each.
+    check_around(&limits, EXTENSION_BYTES, LARGE, |bytes| {
+        format!("{head}0;{}\r\n\r\n", x(bytes - 1))
+    });
+    check_around(&limits, EXTENSION_BYTES, LARGE, |bytes| {
+        let half = EXTENSION_BYTES / 2;
+        format!("{head}1;{}\r\nx\r\n0;{}\r\n\r\n", x(half - 1), x(bytes - half - 1))
+    });
+    check_around(&limits, TRAILER_BYTES, LARGE, |bytes| {
+        format!("{head}0\r\nA:{}\r\n\r\n", x(bytes - 4))
+    });
+    check_around(&limits, TRAILER_BYTES, LARGE, |bytes| {
+        let half = TRAILER_BYTES / 2;
+        format!("{head}0\r\nA:{}\r\nB:{}\r\n\r\n", x(half - 4), x(bytes - half - 4))
+    });
     // A flood of small ones.
-    let flood = format!("{head}{}", "1;abcdefg\r\nx\r\n".repeat(4000));
-    check(&limits, flood.as_bytes(), "413 payload_too_large, shut");
+    check(&limits, format!("{head}{}", "1;abcdefg\r\nx\r\n".repeat(4000)), LARGE);
 }
 
 #[test]
 fn a_connection_has_a_limit_of_requests() {
     let limits = Limits { requests_per_connection: 3, ..Limits::default() };
-    check(&limits, GET.repeat(2).as_bytes(), "200, 200, open");
-    check(&limits, GET.repeat(3).as_bytes(), "200, 200, 200, shut");
-    check(&limits, GET.repeat(4).as_bytes(), "200, 200, 200, shut");
-    check(&limits, GET.repeat(50).as_bytes(), "200, 200, 200, shut");
-    let bad = format!("{GET}{GET}GARBAGE\r\n\r\n");
-    check(&limits, bad.as_bytes(), "200, 200, 400 bad_request, shut");
+    check(&limits, GET.repeat(2), "200, 200, open");
+    for many in [3, 4, 50] {
+        check(&limits, GET.repeat(many), "200, 200, 200, shut");
+    }
+    check(&limits, format!("{GET}{GET}GARBAGE\r\n\r\n"), "200, 200, 400 bad_request, shut");
 }
 
 /// Deadlines are looked at once a second.
@@ -189,6 +203,7 @@ fn check_deadline(begin: &[&str], span: Duration, expected: &str) {
     assert_eq!(bench.summary(key), before, "before its time");
     bench.pass(SWEEP + Duration::from_millis(2));
     assert_eq!(bench.summary(key), expected);
+    assert_eq!(figure(&mut bench, "timeouts"), expected.matches("408").count());
     bench.end(key);
     bench.check_empty();
 }
@@ -208,9 +223,14 @@ fn deadlines_come_in_their_time() {
 }
 
 #[test]
-fn later_bytes_renew_neither_the_deadline_of_a_head_nor_that_of_a_body() {
+fn later_bytes_renew_no_deadline() {
     let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 500\r\n\r\n";
-    for begin in ["GET /", body] {
+    for (begin, more, limit, expected) in [
+        ("GET /", "x", 10, "408 request_timeout, shut"),
+        (body, "x", 10, "408 request_timeout, shut"),
+        // Nor do empty lines renew that of an idle connection.
+        ("", "\r\n", 75, "shut"),
+    ] {
         let mut bench = Bench::new(Limits::default());
         let key = bench.connect();
         bench.send(key, begin.as_bytes());
@@ -218,21 +238,11 @@ fn later_bytes_renew_neither_the_deadline_of_a_head_nor_that_of_a_body() {
         while !bench.is_shut(key) {
             seconds += 1;
             bench.pass(Duration::from_secs(1));
-            bench.send(key, b"x");
+            bench.send(key, more.as_bytes());
         }
-        assert!((10..=11).contains(&seconds), "{seconds} s");
-        assert_eq!(bench.summary(key), "408 request_timeout, shut");
+        assert!((limit..=limit + 1).contains(&seconds), "{begin:?}: {seconds} s");
+        assert_eq!(bench.summary(key), expected);
     }
-    // Nor do empty lines renew that of an idle connection.
-    let mut bench = Bench::new(Limits::default());
-    let key = bench.connect();
-    let mut seconds = 0;
-    while !bench.is_shut(key) {
-        seconds += 1;
-        bench.pass(Duration::from_secs(1));
-        bench.send(key, b"\r\n");
-    }
-    assert!((75..=76).contains(&seconds), "{seconds} s");
 }
 
 #[test]
@@ -279,7 +289,7 @@ fn no_request_is_served_above_the_high_water_mark_of_output() {
 /// A number of the JSON metrics.
 fn figure(bench: &mut Bench, name: &str) -> usize {
     let page = bench.get("/api/v1/metrics");
-    let (_, rest) = page.split_once(&format!("\"{name}\":")).expect("a figure");
+    let (_, rest) = page.rsplit_once(&format!("\"{name}\":")).expect("a figure");
     let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
     digits.and_then(|it| it.parse().ok()).expect("a number")
 }

@@ -4,7 +4,7 @@
 use crate::requests::answers::{Answer, read_answers};
 use crate::requests::bench::{show, tag_in};
 use crate::requests::table::{TAGGED, table};
-use crate::support::{Client, Marketd, PATIENCE, eventually, get};
+use crate::support::{Client, Marketd, PATIENCE, count, eventually, get};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -144,10 +144,7 @@ fn every_connection_of_a_flood_is_taken_in_however_few_a_turn_takes() {
 
 /// Connections that were taken in, without the one that asks.
 fn taken(client: &mut Client) -> u64 {
-    let page = client.get("/metrics");
-    let line =
-        page.text().lines().find_map(|line| line.strip_prefix("marketd_http_connections_total "));
-    line.expect("a counter").parse::<u64>().expect("a number") - 1
+    count(client.get("/metrics").text(), "marketd_http_connections_total") - 1
 }
 
 #[test]
