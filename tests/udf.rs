@@ -34,9 +34,9 @@ fn world(exchange: &Binance, wait_ms: u64) -> Marketd {
     start(&with(config, "limits", json!({ "chartWaitMs": wait_ms }))).with_clock()
 }
 
-/// Rows of a market as Binance sends them: one a minute, but for these minutes before [`PRESENT`].
-fn minutes(oldest: i64, is_hole: impl Fn(i64) -> bool) -> String {
-    let rows = (0..=oldest).rev().filter(|ago| !is_hole(*ago)).map(|ago| {
+/// Rows of a market as Binance sends them: one a minute before [`PRESENT`].
+fn minutes(oldest: i64) -> String {
+    let rows = (0..=oldest).rev().map(|ago| {
         let open = (PRESENT - ago * MINUTE) * 1000;
         let close = open + 59_999;
         let price = 100_000 + ago % 977;
@@ -214,51 +214,10 @@ fn a_library_finds_a_market_and_walks_through_all_of_its_history() {
 }
 
 #[test]
-fn holes_are_passed_over_and_never_taken_for_the_end() {
-    let exchange = Binance::generated(3, 4);
-    let is_hole = |ago: i64| (600..1400).contains(&ago) || ago % 13 == 5 || ago == 2;
-    exchange.set_klines("BTCUSDT", "1m", &minutes(4000, is_hole));
-    let marketd = world(&exchange, 30_000);
-    let adapter = Adapter(marketd.addr());
-    let at = |ago: i64| PRESENT - ago * MINUTE;
-    for countback in [50, 700, 5000] {
-        let bars = adapter.walk("BTC/USDT", "1", PRESENT + MINUTE, countback);
-        let kept = (0..=KEEP[0].1).rev().filter(|ago| !is_hole(*ago));
-        let expected: Vec<i64> = kept.map(at).collect();
-        let times: Vec<i64> = bars.iter().map(time).collect();
-        assert_eq!(times, expected, "{countback}");
-        let charted = charted(marketd.addr(), "BTC/USDT", "1", times[0], PRESENT);
-        assert_eq!(bars, charted, "{countback}");
-    }
-    for resolution in ["3", "15", "30"] {
-        let bars = adapter.walk("BTC/USDT", resolution, PRESENT + MINUTE, 40);
-        let first = time(&bars[0]);
-        let charted = charted(marketd.addr(), "BTC/USDT", resolution, first, PRESENT);
-        assert_eq!(bars, charted, "{resolution}");
-    }
-    // A library that asks without a number is led over the hole.
-    let hole = format!("resolution=1&from={}&to={}", at(1300), at(700));
-    let before = (1400..).find(|ago| !is_hole(*ago)).expect("there is one");
-    assert_eq!(adapter.history("BTC/USDT", &hole), Page::NoData(Some(at(before))));
-    // One that counts gets so many, from behind the hole.
-    let back = format!("resolution=1&from={}&to={}&countback=20", at(1000), at(900));
-    let bars = adapter.bars("BTC/USDT", &back);
-    assert_eq!((bars.len(), time(&bars[19])), (20, at(before)));
-    // The future has no candle, and the newest one is before it.
-    let future = format!("resolution=1&from={}&to={}", at(-60), at(-120));
-    assert_eq!(adapter.history("BTC/USDT", &future), Page::NoData(Some(PRESENT)));
-    let future = format!("resolution=1&from={}&to={}&countback=3", at(-60), at(-120));
-    assert_eq!(adapter.bars("BTC/USDT", &future).len(), 3);
-    // What is older than all that is kept does not come any more.
-    let past = format!("resolution=1&from=-500&to={}&countback=300", at(9000));
-    assert_eq!(adapter.history("BTC/USDT", &past), Page::NoData(None));
-}
-
-#[test]
 fn what_the_exchange_has_not_told_is_no_end() {
     let exchange = Binance::generated(3, 4);
     // The market begins where its first candle is; it takes another answer to know that none is before.
-    exchange.set_klines("BTCUSDT", "1m", &minutes(100, |_| false));
+    exchange.set_klines("BTCUSDT", "1m", &minutes(100));
     let marketd = world(&exchange, 300);
     let adapter = Adapter(marketd.addr());
     let at = |ago: i64| PRESENT - ago * MINUTE;
@@ -507,8 +466,8 @@ fn it_is_under_the_base_path_and_has_tags() {
         // A poll may come in between; then the tag is another one.
         let unchanged = poll_until(PATIENCE, || {
             let tag = get(addr, target).header("ETag").map(str::to_string)?;
-            let raw = format!("GET {target} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {tag}\r\n\r\n");
-            Some(request(addr, raw)).filter(|it| it.status == 304)
+            let unchanged = get_with(addr, target, &format!("If-None-Match: {tag}"));
+            Some(unchanged).filter(|it| it.status == 304)
         });
         assert!(unchanged.is_some(), "{target}");
         assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));

@@ -66,10 +66,6 @@ fn a_crowd_that_does_not_read_holds_a_bounded_memory_and_nobody_up() {
     let before = marketd.open_fds();
     let mut served = Client::connect(marketd.addr());
     let mut figures = || served.get("/metrics").text().to_string();
-    let figure = |page: &str, name: &str| -> u64 {
-        let line = page.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|it| it.trim().parse().ok()).expect("a figure")
-    };
     // Far more than the kernel takes of it.
     let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n".repeat(200);
     let mut crowd: Vec<Client> = Vec::new();
@@ -80,14 +76,14 @@ fn a_crowd_that_does_not_read_holds_a_bounded_memory_and_nobody_up() {
         crowd.push(client);
         let page = figures();
         // One turn may bring some more than there is room for, and its end mends that.
-        let pending = figure(&page, "marketd_http_pending_bytes");
+        let pending = count(&page, "marketd_http_pending_bytes");
         assert!(pending < 2 * most, "{pending} bytes wait");
-        (figure(&page, closed) >= 10).then_some(())
+        (count(&page, closed) >= 10).then_some(())
     });
     drop(crowd);
     eventually(LONG, || {
         let page = figures();
-        (figure(&page, "marketd_http_pending_bytes") == 0).then_some(())
+        (count(&page, "marketd_http_pending_bytes") == 0).then_some(())
     });
     drop(served);
     eventually(LONG, || (marketd.open_fds() <= before + OWN).then_some(()));

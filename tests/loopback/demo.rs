@@ -76,45 +76,6 @@ fn decimals_as_strings_have_the_same_digits_at_every_address() {
 }
 
 #[test]
-fn charts_have_500_candles_aligned_ascending_and_without_a_gap() {
-    let marketd = demo();
-    for (interval, length) in [("1m", 60_000), ("1h", 3_600_000), ("1d", 86_400_000)] {
-        for symbol in ["BTC/USDT", "ETH/USDT", "SOL/USDT"] {
-            let target = chart_target(symbol, interval, "");
-            // A minute may end between an answer and the reading of its next candle, and then it
-            // takes a moment until the exchange has confirmed it.
-            let (answer, opens) = eventually(LONG, || {
-                let before = now_ms();
-                let answer = get(marketd.addr(), &target);
-                let rows = good(&answer, CHART);
-                let opens: Vec<i64> = rows.items().iter().map(open_of).collect();
-                let is_forming = |open: &i64| before - length < *open && *open <= now_ms();
-                let newest = *opens.last()?;
-                let closed = answer.header("Chart-Last-Closed");
-                let is_whole = answer.header("Chart-Coverage") == Some("complete")
-                    && closed == Some((newest - length).to_string().as_str());
-                (is_whole && is_forming(&newest)).then_some((answer, opens))
-            });
-            assert_eq!(opens.len(), 500, "{target}");
-            assert!(opens.iter().all(|open| open % length == 0), "{target}");
-            let steps = opens.windows(2).map(|two| two[1] - two[0]);
-            assert!(steps.eq(std::iter::repeat_n(length, 499)), "{target}");
-            assert_eq!(answer.header("Chart-Gaps"), Some("0"), "{target}");
-            assert_eq!(answer.header("Chart-Source"), Some("demo"), "{target}");
-        }
-    }
-}
-
-fn open_of(row: &Json) -> i64 {
-    row[0].integer().expect("an open time is a whole number")
-}
-
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
-}
-
-#[test]
 fn quotes_move_on_and_the_forming_candles_follow_the_last_price() {
     let marketd = demo();
     let first = read(marketd.addr(), "/api/v1/quotes/BTCUSDT");
@@ -141,35 +102,6 @@ fn quotes_move_on_and_the_forming_candles_follow_the_last_price() {
         (seen == 3).then_some(())
     });
     assert!(received.integer() >= first["receivedAt"].integer().map(|at| at + 2000));
-}
-
-#[test]
-fn a_second_run_with_the_same_seed_has_the_same_candles() {
-    let closed = |marketd: &Marketd, interval: &str, from: i64, to: i64| {
-        let target = chart_target("BTC-EUR", interval, &format!("&from={from}&to={to}"));
-        let complete = |answer: &Response| answer.header("Chart-Coverage") == Some("complete");
-        let answer = eventually(LONG, || Some(get(marketd.addr(), &target)).filter(complete));
-        answer.text().to_string()
-    };
-    let today = now_ms() / 86_400_000 * 86_400_000;
-    let ranges = [
-        ("1m", today - 3 * 3_600_000, today - 60_000),
-        ("1h", today - 86_400_000, today - 3_600_000),
-        ("1w", today - 100 * 86_400_000, today - 20 * 86_400_000),
-    ];
-    let (one, two) = (demo(), demo());
-    for (interval, from, to) in ranges {
-        let rows = closed(&one, interval, from, to);
-        assert!(rows.len() > 100, "{interval}: {rows}");
-        assert_eq!(rows, closed(&two, interval, from, to), "{interval}");
-    }
-    let other = Launch::new(&[])
-        .config(serde_json::json!({ "demo": { "seed": 2 }, "data": ":memory:" }))
-        .start();
-    let (interval, from, to) = ranges[1];
-    let ready = || Some(get(other.addr(), "/health/ready")).filter(|answer| answer.status == 200);
-    eventually(LONG, ready);
-    assert_ne!(closed(&one, interval, from, to), closed(&other, interval, from, to));
 }
 
 #[test]

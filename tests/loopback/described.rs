@@ -2,6 +2,7 @@
 //! and parameters that its source names.
 
 use crate::loopback::contract::*;
+use crate::loopback::page::paths as index_paths;
 use crate::loopback::setup::*;
 use crate::support::*;
 use std::collections::BTreeSet;
@@ -280,21 +281,35 @@ fn every_schema_of_an_error_is_a_plain_object_of_its_status() {
     assert!(count > 15, "{count} errors");
 }
 
-/// Every address of the document is one: what it says stands in front of it, does. Returns their paths.
+/// The address of a path below its server.
+fn target_of(path: &str, server: &str) -> String {
+    let path = path.replace("{categoryId}", "usdt").replace("{file}", "app.js");
+    let path = path.replace("{symbol}", "BTC-USDT").replace("{id}", "BTC-USDT");
+    format!("{}{path}", server.trim_end_matches('/'))
+}
+
+/// Every address of a document is there, where it says, and nowhere else; the index names the same. Returns its
+/// paths.
 #[track_caller]
-fn check_addresses(document: &Json, addr: SocketAddr) -> BTreeSet<String> {
+fn check_addresses(addr: SocketAddr, base: &str, bases: [&str; 2]) -> BTreeSet<String> {
+    let document = get(addr, &format!("{base}/openapi.json")).exact();
     let paths = &document["paths"];
+    let mut all = BTreeSet::new();
     for path in paths.keys() {
         let servers = paths[path].get("servers").unwrap_or(&document["servers"]);
-        let base = servers[0]["url"].text().expect("a server");
-        let target = path
-            .replace("{categoryId}", "usdt")
-            .replace("{file}", "app.js")
-            .replace("{symbol}", "BTC-USDT")
-            .replace("{id}", "BTC-USDT");
-        let target = format!("{}{target}", base.trim_end_matches('/'));
+        let server = servers[0]["url"].text().expect("a server").trim_end_matches('/');
+        all.insert(format!("{server}{path}"));
+        let target = target_of(path, server);
         assert_ne!(get(addr, &target).status, 404, "{target} is not there");
+        // What is common to both services is below both.
+        let others = bases.into_iter().filter(|it| *it != server && path.starts_with("/api/"));
+        for other in others.chain(["/x", "/ax", "/"]) {
+            let target = format!("{other}{}", target_of(path, ""));
+            assert_eq!(get(addr, &target).status, 404, "{target} is there");
+        }
     }
+    let index = index_paths(&get(addr, &format!("{base}/")));
+    assert_eq!(index.into_iter().collect::<BTreeSet<_>>(), all);
     paths.keys().into_iter().map(str::to_string).collect()
 }
 
@@ -308,28 +323,31 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let plain = config(&[source("fake", &exchange)]);
     let mut all = BTreeSet::new();
-    for (api, ecosystem) in [("", ""), ("/a", "/a"), ("/a/b", "/e"), ("", "/e"), ("/a", "")] {
-        let config = with(plain.clone(), "basePath", api.into());
-        let config = with(config, "ecosystemBasePath", ecosystem.into());
-        let marketd = Marketd::with_config(&config);
-        await_answer(marketd.addr(), &format!("{api}/health"), is_well);
-        for base in [api, ecosystem] {
-            let document = get(marketd.addr(), &format!("{base}/openapi.json")).exact();
-            all = check_addresses(&document, marketd.addr());
-            let is_api = |path: &&String| path.starts_with("/api/v1/");
-            assert!(all.iter().filter(is_api).count() > 4, "{all:?}");
+    let with_bases = |[api, ecosystem]: [&str; 2]| {
+        with(with(plain.clone(), "basePath", api.into()), "ecosystemBasePath", ecosystem.into())
+    };
+    for bases in [["", ""], ["/a", "/a"], ["/a/b", "/e"], ["", "/e"], ["/a", ""]] {
+        let marketd = Marketd::with_config(with_bases(bases));
+        await_answer(marketd.addr(), &format!("{}/health", bases[0]), is_well);
+        for base in bases {
+            all = check_addresses(marketd.addr(), base, bases);
+        }
+        let is_api = |path: &&String| path.starts_with("/api/v1/");
+        assert!(all.iter().filter(is_api).count() > 4, "{all:?}");
+    }
+    // Each of two listeners has its own, and names them.
+    let config = with(with_bases(["/a", "/e"]), "ecosystemListen", "127.0.0.1:0".into());
+    let marketd = Marketd::with_config(config);
+    await_answer(marketd.addr(), "/a/health", is_well);
+    let of_api = check_addresses(marketd.addr(), "/a", ["/a", "/e"]);
+    let of_ecosystem = check_addresses(marketd.ecosystem_addr(), "/e", ["/a", "/e"]);
+    for (addr, own) in [(marketd.addr(), &of_api), (marketd.ecosystem_addr(), &of_ecosystem)] {
+        for (path, base) in
+            (&all - own).iter().flat_map(|it| [(it.clone(), "/a"), (it.clone(), "/e")])
+        {
+            assert_eq!(get(addr, &target_of(&path, base)).status, 404, "{base}{path}");
         }
     }
-    // Each of two listeners names its own.
-    let config = with(plain, "basePath", "/a".into());
-    let config = with(config, "ecosystemBasePath", "/e".into());
-    let marketd = Marketd::with_config(with(config, "ecosystemListen", "127.0.0.1:0".into()));
-    let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
-    await_answer(api, "/a/health", is_well);
-    let document = get(api, "/a/openapi.json").exact();
-    let of_api = check_addresses(&document, api);
-    let document = get(ecosystem, "/e/openapi.json").exact();
-    let of_ecosystem = check_addresses(&document, ecosystem);
     let is_of = |name: &str| {
         let paths = all.iter().filter(move |path| path.starts_with(name)).cloned();
         paths.collect::<BTreeSet<String>>()

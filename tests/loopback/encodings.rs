@@ -37,7 +37,7 @@ const INCOMPLETE: &str =
     "malformed answer: the gzip data is cut short, or its checksum or length is wrong";
 
 /// Damaged, or packed in what cannot be unpacked: what came, and what is told of it.
-fn unreadable() -> Vec<(Fault, &'static str)> {
+pub fn unreadable() -> Vec<(Fault, &'static str)> {
     let whole = gzip(&list());
     let damaged = |from_end: usize| {
         let mut bytes = whole.clone();
@@ -65,21 +65,6 @@ fn unreadable() -> Vec<(Fault, &'static str)> {
     let said = |(bytes, told)| (packed(bytes, "gzip"), told);
     cases.extend(gzip_cases.into_iter().map(said));
     cases
-}
-
-#[test]
-fn what_cannot_be_unpacked_changes_nothing_and_says_why() {
-    for_each(unreadable(), |(fault, expected)| {
-        let exchange = exchange_of(&["BTC/USDT"]);
-        let mut marketd = start(&config(&[source("fake", &exchange)]));
-        exchange.fault_on(TICKERS, fault.clone());
-        eventually(LONG, || (upstream(&marketd, "errors") >= 2).then_some(()));
-        assert_eq!(last_error(&marketd), format!("quotes: {expected}"));
-        assert_eq!(quote(&marketd, "BTCUSDT")["last"].text(), Some("1.5"));
-        exchange.heal();
-        await_health(&marketd, "ok");
-        assert!(marketd.is_running());
-    });
 }
 
 #[test]

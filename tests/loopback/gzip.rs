@@ -1,8 +1,7 @@
-//! Exchanges that answer in gzip: what a list packed in it comes to, however its bytes come, and
-//! what a bomb does. A build without the feature has none of this.
+//! Exchanges that answer in gzip: what a list packed in it comes to, and what a bomb does.
 
-use crate::loopback::encodings::{last_error, list, packed};
-use crate::loopback::hostile::{MOST_GROWTH, for_each};
+use crate::loopback::encodings::last_error;
+use crate::loopback::hostile::MOST_GROWTH;
 use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, MARKETS, TICKERS, TIME};
 use crate::support::*;
@@ -60,34 +59,6 @@ fn everything_may_come_in_gzip() {
     assert_eq!(errors, 0);
     // The same connections all the time.
     assert!(exchange.connections() <= 3, "{}", exchange.connections());
-}
-
-#[test]
-fn however_packed_bytes_come_they_mean_the_same() {
-    let reply = || Reply::json(list()).gzipped();
-    let fault = |reply: Reply| Fault::Instead(reply);
-    let slowly = Delivery::Slowly { bytes: 7, pause: Duration::from_micros(200) };
-    let one_by_one = list().iter().flat_map(|byte| gzip(&[*byte])).collect();
-    let cases = vec![
-        fault(reply().framed(Framing::Chunked(vec![1, 2, 3]))),
-        fault(reply().framed(Framing::Chunked(vec![100_000]))),
-        fault(reply().framed(Framing::UntilClose)),
-        fault(reply().delivered(slowly)),
-        packed(gzip(&list()), "x-gzip"),
-        packed(gzip(&list()), "identity, GZIP"),
-        packed(one_by_one, "gzip"),
-        packed(list(), "identity"),
-    ];
-    for_each(cases, |fault| {
-        let exchange = exchange_of(&["BTC/USDT"]);
-        exchange.fault_on(TICKERS, fault.clone());
-        let marketd = Marketd::with_config(config(&[source("fake", &exchange)]));
-        let answer =
-            await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| answer.status == 200);
-        assert_eq!(answer.exact()["last"].text(), Some("2.5"), "{fault:?}");
-        await_polls(&marketd, 2);
-        assert_eq!(upstream(&marketd, "errors"), 0, "{fault:?}");
-    });
 }
 
 /// A body of this status that unpacks to a gigabyte of one byte: a megabyte that is one kilobyte,

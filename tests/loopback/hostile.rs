@@ -1,6 +1,7 @@
 //! Exchanges that send something else than they should: nothing that is served changes, the fault
 //! is counted, and memory stays where it was.
 
+use crate::loopback::encodings::{list, packed, unreadable};
 use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, MARKETS, TICKERS};
 use crate::support::*;
@@ -64,7 +65,8 @@ fn broken_answers() -> Vec<Fault> {
 
 #[test]
 fn a_broken_answer_changes_nothing_and_the_next_good_one_counts() {
-    for_each(broken_answers(), |fault| {
+    let broken = broken_answers().into_iter().map(|fault| (fault, ""));
+    for_each(broken.chain(unreadable()).collect(), |(fault, expected)| {
         let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
         // Some of them end with it alone; a good answer does not come near it.
         let source = with(source("fake", &exchange), "timeoutMs", json!(2000));
@@ -86,7 +88,8 @@ fn a_broken_answer_changes_nothing_and_the_next_good_one_counts() {
         let health = get(marketd.addr(), "/health");
         assert_eq!((health.status, health.exact()["status"].text()), (200, Some("degraded")));
         let told = metrics(&marketd)["upstreams"][0]["lastError"].clone();
-        assert!(told.text().is_some_and(|text| text.starts_with("quotes: ")), "{told}");
+        let expected = format!("quotes: {expected}");
+        assert!(told.text().is_some_and(|text| text.starts_with(&expected)), "{told}");
         assert!(told.text().is_some_and(|text| text.len() < 300), "{told}");
         exchange.heal();
         exchange.cut();
@@ -104,14 +107,24 @@ fn strange_but_right_answers_are_read() {
     let raw = Reply::json("").delivered(Delivery::Raw(continued.to_vec()));
     let spaced = " \r\n[ {\t\"lastPrice\" : 2.50 , \"symbol\":\"\\u0042TCUSDT\", \"x\":[{\"symbol\":\"no\"}] } ] \n";
     let slowly = Delivery::Slowly { bytes: 7, pause: Duration::from_micros(200) };
+    let zipped = || Reply::json(list()).gzipped();
+    let one_by_one = list().iter().flat_map(|byte| gzip(&[*byte])).collect();
     let cases = vec![
         Fault::Chunked(vec![1, 2, 3]),
         Fault::Chunked(vec![100_000]),
         Fault::UntilClose,
         Fault::Drip(Duration::from_micros(100)),
         Fault::Instead(Reply::json(spaced)),
-        Fault::Instead(Reply::json(spaced).delivered(slowly)),
+        Fault::Instead(Reply::json(spaced).delivered(slowly.clone())),
         Fault::Instead(raw),
+        Fault::Instead(zipped().framed(Framing::Chunked(vec![1, 2, 3]))),
+        Fault::Instead(zipped().framed(Framing::Chunked(vec![100_000]))),
+        Fault::Instead(zipped().framed(Framing::UntilClose)),
+        Fault::Instead(zipped().delivered(slowly)),
+        packed(gzip(&list()), "x-gzip"),
+        packed(gzip(&list()), "identity, GZIP"),
+        packed(one_by_one, "gzip"),
+        packed(list(), "identity"),
     ];
     for_each(cases, |fault| {
         let exchange = exchange_of(&["BTC/USDT"]);

@@ -3,9 +3,6 @@
 use crate::loopback::contract::error;
 use crate::loopback::setup::*;
 use crate::support::*;
-use serde_json::json;
-use std::cmp::Ordering;
-use std::net::SocketAddr;
 
 /// The lists, with the parameters that they need and the member that has the rows.
 const LISTS: [(&str, &str); 3] = [
@@ -13,14 +10,6 @@ const LISTS: [(&str, &str); 3] = [
     ("/api/v1/categories/usdt/markets?", "markets"),
     ("/api/ecosystem/market?", ""),
 ];
-
-/// A number with its digits as a whole number of 10^-18.
-fn number(value: &Json) -> Option<i128> {
-    let text = value.text()?;
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    assert!(fraction.len() <= 18, "{text}");
-    format!("{whole}{fraction:0<18}").parse().ok()
-}
 
 fn rows(answer: &Response, member: &str) -> Vec<Json> {
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -71,57 +60,6 @@ fn quiet() -> (Binance, Marketd) {
     await_polls(&marketd, 2);
     silence(&exchange);
     (exchange, marketd)
-}
-
-/// What is expected: the rows of the whole list, sorted by what the quotes say.
-fn sorted(addr: SocketAddr, target: &str, member: &str, by: &str, descending: bool) -> Vec<String> {
-    let quotes = rows(&get(addr, "/api/v1/quotes?symbols=*"), "quotes");
-    let value = |name: &str| {
-        let quote = quotes.iter().find(|quote| quote["symbol"].text() == Some(name));
-        quote.filter(|_| by != "symbol").and_then(|quote| number(&quote[by]))
-    };
-    let all = names(&rows(&get(addr, target), member));
-    let mut keyed: Vec<_> = all.iter().map(|name| (value(name), name.clone())).collect();
-    keyed.sort_by(|(a, one), (b, other)| {
-        let order = match (a, b) {
-            (Some(a), Some(b)) if descending => b.cmp(a),
-            (Some(a), Some(b)) => a.cmp(b),
-            (None, None) if by == "symbol" && descending => return other.cmp(one),
-            (None, None) => Ordering::Equal,
-            (known, _) => match known {
-                Some(_) => Ordering::Less,
-                None => Ordering::Greater,
-            },
-        };
-        order.then_with(|| one.cmp(other))
-    });
-    keyed.into_iter().map(|(_, name)| name).collect()
-}
-
-#[test]
-fn a_list_is_sorted_by_exact_values_and_what_is_not_known_comes_last() {
-    let (_exchange, marketd) = quiet();
-    let addr = marketd.addr();
-    for (target, member) in LISTS {
-        for by in ["symbol", "last", "percentage", "quoteVolume"] {
-            for (order, descending) in [("asc", false), ("desc", true)] {
-                let expected = sorted(addr, target, member, by, descending);
-                let asked = format!("{target}sort={by}&order={order}");
-                let answer = get(addr, &asked);
-                let found = rows(&answer, member);
-                assert_eq!(names(&found), expected, "{asked}");
-                assert_eq!(total(&answer), expected.len());
-                assert_eq!(answer.header("Link"), None);
-                let top = get(addr, &format!("{asked}&limit=20"));
-                assert_eq!(names(&rows(&top, member)), expected[..expected.len().min(20)]);
-                assert_eq!(total(&top), expected.len());
-            }
-        }
-        // Each row is that of the whole list.
-        let all = rows(&get(addr, target), member);
-        let answer = get(addr, &format!("{target}order=asc"));
-        assert_eq!(rows(&answer, member), all, "{target}");
-    }
 }
 
 #[test]
@@ -245,34 +183,7 @@ fn a_tag_names_one_order_of_the_rows() {
     let again = set(["1", "22", "333"]);
     assert_eq!(again.body, one.body);
     let tag = again.header("ETag").expect("a tag");
-    let raw = format!("GET {target} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {tag}\r\n\r\n");
-    let unchanged = request(addr, raw);
+    let unchanged = get_with(addr, target, &format!("If-None-Match: {tag}"));
     assert_eq!(unchanged.status, 304);
     assert_eq!(total(&unchanged), 3);
-}
-
-#[test]
-fn pieces_come_in_gzip_and_under_a_base_path_too() {
-    let exchange = Binance::generated(600, 3);
-    let plain = config(&[source("fake", &exchange)]);
-    let config = with(plain, "basePath", json!("/deep/base"));
-    let marketd = Marketd::with_config(&config);
-    let addr = marketd.addr();
-    await_answer(addr, "/deep/base/health", |it| it.text().contains("\"ok\""));
-    silence(&exchange);
-    let target = "/deep/base/api/v1/quotes?symbols=*&sort=last&limit=550";
-    let answer = get(addr, target);
-    let next = link(&answer, "next", target).expect("there is more");
-    assert_eq!(names(&rows(&get(addr, &next), "quotes")).len(), 50);
-    let ask = |target: &str| {
-        let raw = format!("GET {target} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n");
-        let answer = request(addr, raw);
-        assert_eq!(answer.header("Content-Encoding"), Some("gzip"));
-        assert_eq!(total(&answer), 600);
-        answer.body
-    };
-    // Two pieces of one list do not take each other's place.
-    let (one, other) = (ask(target), ask(&next));
-    assert_ne!(one, other);
-    assert_eq!(ask(target), one);
 }

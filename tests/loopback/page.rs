@@ -9,11 +9,8 @@ const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*
 
 const HAS_PAGE: bool = cfg!(feature = "page");
 
-fn ask(addr: SocketAddr, target: &str, fields: &str) -> Response {
-    request(addr, format!("GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n\r\n"))
-}
-
-fn paths(index: &Response) -> Vec<String> {
+/// The paths that an index names.
+pub fn paths(index: &Response) -> Vec<String> {
     let index = index.exact();
     assert_eq!(index.keys(), ["name", "version", "endpoints"]);
     assert_eq!(index["name"].text(), Some("marketd"));
@@ -26,31 +23,6 @@ fn paths(index: &Response) -> Vec<String> {
         endpoint["path"].text().expect("a path").to_string()
     };
     endpoints.map(path).collect()
-}
-
-#[test]
-fn programs_get_an_index_of_what_the_description_has() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let plain = config(&[source("fake", &exchange)]);
-    for (api, ecosystem) in [("", ""), ("/a/b", "/a/b"), ("/a", "/e"), ("", "/e")] {
-        let config = with(plain.clone(), "basePath", json!(api));
-        let config = with(config, "ecosystemBasePath", json!(ecosystem));
-        let config = with(config, "ecosystemListen", json!("127.0.0.1:0"));
-        let marketd = Marketd::with_config(&config);
-        let mut all = Vec::new();
-        for (addr, base) in [(marketd.addr(), api), (marketd.ecosystem_addr(), ecosystem)] {
-            let document = get(addr, &format!("{base}/openapi.json")).json();
-            let described = document["paths"].as_object().expect("paths").keys();
-            let mut described: Vec<String> = described.map(|it| format!("{base}{it}")).collect();
-            let mut found = paths(&get(addr, &format!("{base}/")));
-            described.sort();
-            found.sort();
-            assert_eq!(found, described);
-            all.extend(found);
-        }
-        assert!(all.contains(&format!("{ecosystem}/api/ecosystem/chart")));
-        assert!(all.contains(&format!("{api}/api/v1/quotes/{{symbol}}")));
-    }
 }
 
 #[test]
@@ -74,7 +46,7 @@ fn a_client_that_names_html_gets_the_page_unless_it_prefers_json() {
         ("text/htmlx", false),
         ("", false),
     ] {
-        let answer = ask(addr, "/", &format!("Accept: {accept}"));
+        let answer = get_with(addr, "/", &format!("Accept: {accept}"));
         let media = match is_page && HAS_PAGE {
             true => "text/html; charset=utf-8",
             false => "application/json",
@@ -85,18 +57,18 @@ fn a_client_that_names_html_gets_the_page_unless_it_prefers_json() {
         assert_eq!(answer.header("Cache-Control"), Some("no-cache"));
         let tag = answer.header("ETag").expect("a tag");
         let fields = format!("Accept: {accept}\r\nIf-None-Match: {tag}");
-        assert_eq!(ask(addr, "/", &fields).status, 304, "{accept}");
-        let other = ask(addr, "/", &format!("Accept: text/html;q=0\r\nIf-None-Match: {tag}"));
+        assert_eq!(get_with(addr, "/", &fields).status, 304, "{accept}");
+        let other = get_with(addr, "/", &format!("Accept: text/html;q=0\r\nIf-None-Match: {tag}"));
         assert_eq!(other.status == 200, is_page && HAS_PAGE, "{accept}");
     }
     // Several fields are one list.
-    let two = ask(addr, "/", "Accept: application/json;q=0.1\r\nAccept: text/html");
+    let two = get_with(addr, "/", "Accept: application/json;q=0.1\r\nAccept: text/html");
     assert_eq!(two.text().starts_with("<!doctype html>"), HAS_PAGE);
     let mut client = Client::connect(addr);
     let sent = client.send("HEAD / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n");
     sent.expect("it is open");
     let head = client.read_head().expect("a head");
-    let page = ask(addr, "/", "Accept: text/html");
+    let page = get_with(addr, "/", "Accept: text/html");
     assert_eq!(head.header("Content-Length"), page.header("Content-Length"));
     assert!(head.body.is_empty());
 }
@@ -121,7 +93,7 @@ fn all_that_the_page_refers_to_is_there_under_any_base_path() {
         let config = with(config, "ecosystemBasePath", json!(base));
         let marketd = start_at(&config, base);
         let addr = marketd.addr();
-        let page = ask(addr, &format!("{base}/"), &format!("Accept: {BROWSER}"));
+        let page = get_with(addr, &format!("{base}/"), &format!("Accept: {BROWSER}"));
         assert!(page.text().starts_with("<!doctype html>"));
         let mut wanted = references(page.text());
         let mut seen = Vec::new();
@@ -129,7 +101,7 @@ fn all_that_the_page_refers_to_is_there_under_any_base_path() {
             if seen.contains(&name) {
                 continue;
             }
-            let answer = ask(addr, &format!("{base}/{name}"), "Accept: */*");
+            let answer = get_with(addr, &format!("{base}/{name}"), "Accept: */*");
             assert_eq!(answer.status, 200, "{name}");
             if let Some(file) = name.strip_prefix("page/") {
                 let media = match file.split_once('.') {
@@ -176,9 +148,9 @@ fn check_file(addr: SocketAddr, target: &str, plain: &Response) {
     assert_eq!(plain.header("Cache-Control"), Some("no-cache"));
     let tag = plain.header("ETag").expect("a tag");
     let accept = format!("Accept: {BROWSER}");
-    let same = ask(addr, target, &format!("{accept}\r\nIf-None-Match: {tag}"));
+    let same = get_with(addr, target, &format!("{accept}\r\nIf-None-Match: {tag}"));
     assert_eq!(same.status, 304, "{target}");
-    let packed = ask(addr, target, &format!("{accept}\r\nAccept-Encoding: gzip, br"));
+    let packed = get_with(addr, target, &format!("{accept}\r\nAccept-Encoding: gzip, br"));
     if plain.body.len() <= 1024 {
         return assert_eq!(packed.body, plain.body, "{target}");
     }
@@ -218,7 +190,7 @@ fn the_base_path_without_its_slash_leads_to_it() {
         [("/deep/base", "base/"), ("/deep/base?x=1&y", "base/?x=1&y"), ("/deep/b%61se", "b%61se/")]
     {
         for accept in ["Accept: text/html", "X: 1"] {
-            let answer = ask(marketd.addr(), target, accept);
+            let answer = get_with(marketd.addr(), target, accept);
             assert_eq!(answer.status, 308, "{target}");
             assert_eq!(answer.header("Location"), Some(location), "{target}");
         }
@@ -235,9 +207,9 @@ fn a_listener_without_quotes_has_an_index_and_no_page() {
         with(config(&[source("fake", &exchange)]), "ecosystemListen", json!("127.0.0.1:0"));
     let marketd = start(&config);
     let browser = format!("Accept: {BROWSER}");
-    let index = ask(marketd.ecosystem_addr(), "/", &browser);
+    let index = get_with(marketd.ecosystem_addr(), "/", &browser);
     assert!(paths(&index).contains(&"/api/ecosystem/chart".to_string()));
     assert_eq!(get(marketd.ecosystem_addr(), "/page/app.js").status, 404);
-    let page = ask(marketd.addr(), "/", &browser);
+    let page = get_with(marketd.addr(), "/", &browser);
     assert_eq!(page.text().starts_with("<!doctype html>"), HAS_PAGE);
 }

@@ -6,7 +6,6 @@ use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::*;
 use serde_json::json;
-use std::net::SocketAddr;
 
 /// 2024-05-15 10:37:05.
 const NOW: i64 = 1_715_769_425_000;
@@ -25,49 +24,6 @@ fn still(count: usize, wait_ms: u64) -> (Binance, Marketd) {
 
 fn target(symbols: &[String], rest: &str) -> String {
     format!("/api/ecosystem/chart?symbols={}{rest}", symbols.join(","))
-}
-
-/// Every chart of an answer is what its symbol's own answer says.
-#[track_caller]
-fn check_each(addr: SocketAddr, symbols: &[String], rest: &str) {
-    let answer = get(addr, &target(symbols, rest));
-    assert_eq!(answer.status, 200, "{rest}: {}", answer.text());
-    let body = answer.exact();
-    let mut keys: Vec<String> = symbols.to_vec();
-    keys.push("errors".into());
-    assert_eq!(body.keys(), keys, "{rest}");
-    assert!(body["errors"].items().is_empty(), "{rest}");
-    for symbol in symbols {
-        let alone = get(addr, &format!("/api/ecosystem/chart?symbol={symbol}{rest}"));
-        let chart = &body[symbol.as_str()];
-        assert_eq!(chart["candles"], alone.exact(), "{symbol}{rest}");
-        let said = |key: &str| chart[key].text().unwrap_or_default().to_string();
-        let field = |name: &str| alone.header(name).unwrap_or_default().to_string();
-        assert_eq!(said("coverage"), field("Chart-Coverage"), "{symbol}{rest}");
-        assert_eq!(said("source"), field("Chart-Source"));
-        assert_eq!(said("lastClosed"), field("Chart-Last-Closed"));
-        assert_eq!(said("gaps"), field("Chart-Gaps"));
-        assert_eq!(answer.header("Chart-Interval"), alone.header("Chart-Interval"));
-    }
-}
-
-#[test]
-fn each_of_several_charts_is_what_it_is_alone() {
-    let (exchange, marketd) = still(30, 60_000);
-    let symbols = exchange.symbols();
-    for rest in [
-        "&interval=1h&limit=24",
-        "",
-        "&interval=4h&limit=7",
-        "&interval=1d&limit=500&fill=previous",
-        "&interval=1m&decimals=string&limit=30",
-        "&interval=1h&from=1715000000&to=1715700000",
-        "&interval=1h&from=1715000000&limit=3",
-        "&interval=1w&source=fake",
-    ] {
-        check_each(marketd.addr(), &symbols, rest);
-        check_each(marketd.addr(), &symbols[7..8], rest);
-    }
 }
 
 #[test]
@@ -157,23 +113,4 @@ fn what_cannot_be_answered_stands_beside_what_can() {
     check("symbols=x&from=9&to=8", "invalid_range", "from");
     let unknown = get(addr, "/api/ecosystem/chart?symbols=BTCUSDT&source=x");
     error(&unknown, 404, "source_not_found", Some("source"));
-}
-
-#[test]
-fn several_charts_have_a_tag_and_come_in_gzip() {
-    let (exchange, marketd) = still(20, 60_000);
-    let addr = marketd.addr();
-    let target = target(&exchange.symbols(), "&interval=1h&limit=24");
-    let plain = get(addr, &target);
-    let ask =
-        |field: &str| request(addr, format!("GET {target} HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n"));
-    let packed = ask("Accept-Encoding: gzip");
-    assert_eq!(packed.header("Content-Encoding"), Some("gzip"));
-    assert!(packed.body.len() < plain.body.len() / 2);
-    let tag = plain.header("ETag").expect("a tag");
-    assert_eq!(ask(&format!("If-None-Match: {tag}")).status, 304);
-    let head = head(addr, &target);
-    assert_eq!(head.header("ETag"), Some(tag));
-    let length = head.header("Content-Length").expect("a length");
-    assert_eq!(length, plain.body.len().to_string());
 }

@@ -69,35 +69,6 @@ fn every_quote_comes_on_connect_and_again_with_each_change() {
 }
 
 #[test]
-fn the_newest_event_of_each_symbol_is_the_body_of_its_own_address() {
-    let exchange = Binance::generated(40, 5);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    for decimals in ["number", "string"] {
-        let target = format!("/api/v1/stream?symbols=*&decimals={decimals}");
-        let mut stream = EventSource::open(marketd.addr(), &target);
-        let mut newest = BTreeMap::new();
-        while newest.len() < 40 {
-            let event = stream.next_of("quote");
-            newest.insert(symbol(&event), event.data);
-        }
-        silence(&exchange);
-        eventually(LONG, || {
-            let all = exchange.symbols().into_iter().all(|of| {
-                let target = format!("/api/v1/quotes/{of}?decimals={decimals}");
-                let body = get(marketd.addr(), &target).text().to_string();
-                newest.get(&of) == Some(&body)
-            });
-            if !all {
-                let event = stream.next_of("quote");
-                newest.insert(symbol(&event), event.data);
-            }
-            all.then_some(())
-        });
-        exchange.heal();
-    }
-}
-
-#[test]
 fn a_quote_that_turns_stale_and_the_health_of_the_service_are_told() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let brief = with(source("fake", &exchange), "staleAfterMs", json!(700));
@@ -117,28 +88,6 @@ fn a_quote_that_turns_stale_and_the_health_of_the_service_are_told() {
     exchange.heal();
     stream.until(|event| event.name == "quote" && event.exact()["stale"].bool() == Some(false));
     late.until(|event| says(event, "ok"));
-}
-
-#[test]
-fn a_failover_is_a_change_whatever_the_age_of_the_other_quote() {
-    let (first, second) = (exchange_of(&["BTC/USDT"]), exchange_of(&["BTC/USDT"]));
-    set_price(&second, "BTCUSDT", "7");
-    let brief = with(source("one", &first), "staleAfterMs", json!(700));
-    let brief = with(brief, "timeoutMs", json!(300));
-    let slow = with(source("two", &second), "pollMs", json!(3_600_000));
-    let slow = with(slow, "staleAfterMs", json!(7_200_000));
-    let marketd = start(&config(&[brief, slow]));
-    let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
-    stream.until(|event| is_quote(event, "BTC/USDT", "1.5"));
-    silence(&first);
-    let id = stream.last_id.clone();
-    stream.until(|event| is_quote(event, "BTC/USDT", "7"));
-    // Also for a client that was away meanwhile.
-    let mut resumed = EventSource::resume(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT", &id);
-    resumed.until(|event| is_quote(event, "BTC/USDT", "7"));
-    let only = "/api/v1/stream?symbols=BTCUSDT&source=two";
-    let mut only = EventSource::open(marketd.addr(), only);
-    assert_eq!(last(&only.next_of("quote")), "7");
 }
 
 #[test]
@@ -457,25 +406,6 @@ fn a_reader_that_keeps_up_sees_every_price_and_none_again_after_a_newer_one() {
         before = price.to_string();
     }
     assert_eq!(metrics(&marketd)["streams"]["conflated"], 0);
-}
-
-#[test]
-fn all_symbols_are_also_those_that_are_listed_later() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let other = exchange_of(&["BTC/USDT", "NEW/USDT"]);
-    // Lists are read hourly: this one comes late.
-    let sources = config(&[
-        with(source("late", &other), "pollMs", json!(200)),
-        with(tracking("named", &exchange, &["BTC/USDT"]), "pollMs", json!(200)),
-    ]);
-    other.fault_on(binance::MARKETS, Fault::Silence);
-    let marketd = Marketd::with_config(&sources);
-    await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| answer.status == 200);
-    let mut all = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=*");
-    all.until(|event| event.name == "quote" && symbol(event) == "BTC/USDT");
-    other.heal();
-    other.cut();
-    all.until(|event| event.name == "quote" && symbol(event) == "NEW/USDT");
 }
 
 #[test]

@@ -15,51 +15,22 @@ fn every_accepted_form_names_the_market_at_every_address() {
     let exchange = exchange_of(&["BTC/USDT", "1INCH/USDT", "ETH/BTC"]);
     let marketd = start(&config(&[source("fake", &exchange)]));
     let addr = marketd.addr();
-    let in_path = [
-        "BTC/USDT",
-        "BTC%2FUSDT",
-        "BTC%2fUSDT",
-        "BTC-USDT",
-        "BTC_USDT",
-        "BTCUSDT",
-        "btc/usdt",
-        "btc%2Fusdt",
-        "Btc-uSDt",
-        "btc_usdt",
-        "btcusdt",
-        "%42TCUSDT",
-        "BTC%2DUSDT",
-        "b%74c/%75sdt",
-    ];
-    for text in in_path {
-        let target = format!("/api/v1/quotes/{text}");
-        assert_eq!(symbol_at(addr, &target), "BTC/USDT", "{target}");
-        let target = format!("/api/ecosystem/market/{text}");
-        assert_eq!(symbol_at(addr, &target), "BTC/USDT", "{target}");
-    }
-    let in_query = [
-        "BTC/USDT",
-        "BTC%2FUSDT",
-        "BTC-USDT",
-        "BTC_USDT",
-        "BTCUSDT",
-        "btc/usdt",
-        "btcusdt",
-        "+BTCUSDT",
-        "BTCUSDT%20",
-        "%09BTC-USDT",
-    ];
-    for text in in_query {
-        let target = format!("/api/v1/quotes?symbols={text}");
-        if text.starts_with("%09") {
-            // A blank is trimmed, a control byte is none.
-            assert_eq!(read(addr, &target)["errors"][0]["code"], "invalid_symbol");
-            continue;
+    // All forms in any case: beside `market/symbol.rs`. Here, that each address decodes them.
+    for text in ["BTC/USDT", "BTC%2fUSDT", "btc-usdt", "Btc_uSDt", "%42TCUSDT", "b%74c/%75sdt"] {
+        for target in ["/api/v1/quotes/", "/api/ecosystem/market/"] {
+            let target = format!("{target}{text}");
+            assert_eq!(symbol_at(addr, &target), "BTC/USDT", "{target}");
         }
+    }
+    for text in ["BTC/USDT", "BTC%2FUSDT", "btc_usdt", "+BTCUSDT", "BTC-USDT%20"] {
+        let target = format!("/api/v1/quotes?symbols={text}");
         assert_eq!(read(addr, &target)["quotes"][0]["symbol"], "BTC/USDT", "{target}");
         let target = format!("/api/ecosystem/chart?symbol={text}&interval=1d");
         assert_eq!(get(addr, &target).status, 200, "{target}");
     }
+    // A blank is trimmed, a control byte is none.
+    let tab = read(addr, "/api/v1/quotes?symbols=%09BTC-USDT");
+    assert_eq!(tab["errors"][0]["code"], "invalid_symbol");
     assert_eq!(symbol_at(addr, "/api/v1/quotes/1inchusdt"), "1INCH/USDT");
 }
 
@@ -68,34 +39,13 @@ fn what_is_no_symbol_is_refused_at_every_address() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let marketd = start(&config(&[source("fake", &exchange)]));
     let addr = marketd.addr();
-    let long = "A".repeat(21);
     let malformed = [
         "BTC%252FUSDT",
-        "%252F",
         "BTC%00USDT",
-        "%00",
-        "BTC%0AUSDT",
-        "BTC%0D%0AUSDT",
-        "BTC%7FUSDT",
-        "BTC%E2%82%AEUSDT",
         "BTC%FFUSDT",
-        "BTC%",
         "BTC%2",
-        "BTC%zzUSDT",
-        "%",
-        "BTC%20USDT",
         "BTC.X",
-        "BTC:USDT",
-        "BTC%5CUSDT",
         "BTC%2F%2FUSDT",
-        "%2F",
-        "BTC%2F",
-        "%2FUSDT",
-        "BTC-USDT-X",
-        "-",
-        "_",
-        "BTC%3F",
-        "%3Cscript%3E",
         "*",
         "BTC%2CETH",
     ];
@@ -116,11 +66,7 @@ fn what_is_no_symbol_is_refused_at_every_address() {
         let answer = get(addr, &format!("/api/v1/quotes/{text}"));
         assert!(matches!(answer.status, 400 | 404), "{text}: {}", answer.text());
     }
-    for text in [format!("{long}/USDT"), format!("BTC/{long}"), "A".repeat(41), "A".repeat(5000)] {
-        let target = format!("/api/v1/quotes/{text}");
-        error(&get(addr, &target), 400, "invalid_symbol", Some("symbol"));
-    }
-    for text in ["FOO/BAR", "foobar", "BTC-USD", "USDT/BTC", "BTC", "USDT"] {
+    for text in ["FOO/BAR", "foobar", "USDT/BTC", "BTC"] {
         let target = format!("/api/v1/quotes/{text}");
         error(&get(addr, &target), 404, "symbol_not_found", Some("symbol"));
         let target = format!("/api/ecosystem/chart?symbol={text}");

@@ -228,12 +228,8 @@ fn behind_a_trusted_proxy_the_log_and_the_limit_mean_its_client() {
     await_health(&marketd, "ok");
     let ask = |client: &str| {
         let target = "/api/v1/quotes/BTCUSDT?a=";
-        request(
-            marketd.addr(),
-            format!(
-                "GET {target}{client} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.7, {client}\r\n\r\n"
-            ),
-        )
+        let fields = format!("X-Forwarded-For: 192.0.2.7, {client}");
+        get_with(marketd.addr(), &format!("{target}{client}"), &fields)
     };
     for (client, status, left) in [
         ("203.0.113.5", 200, "1"),

@@ -87,16 +87,6 @@ fn the_socket_of_a_dead_process_is_replaced_and_that_of_a_live_one_is_not() {
 }
 
 #[test]
-fn an_address_in_use_is_told_with_the_flag_that_names_another() {
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("it is bound").to_string();
-    let refused = launch().arg("--listen").arg(&address).run();
-    assert_eq!(refused.code, Some(2));
-    let hint = "(--listen names another address)";
-    assert!(refused.stderr.trim_end().ends_with(hint), "{refused:?}");
-}
-
-#[test]
 fn all_addresses_of_ipv6_are_those_of_ipv4_too() {
     let marketd = launch().arg("--listen").arg("[::]:0").start();
     let port = marketd.addr().port();
