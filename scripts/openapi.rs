@@ -2,7 +2,20 @@
 //!
 //! The source says what differs; what follows from it is added here: the headers that every response has, the
 //! responses that every address has, the schemas of the errors, and "object with exactly these members".
-//! `src/core/api/mod.rs`, "To add an endpoint", says how an address is written. A schema is one of:
+//!
+//! A path stands below the name of its table of endpoints. Its members:
+//!
+//! - `id`: its `operationId`, which no other path has. `summary`: also what `/` says of it.
+//! - `kind` adds parameters, headers and the 304. `list`: a list with `sort` and `limit`. `packed`: a body
+//!   that may be long, with an ETag. `tagged`: a short one with an ETag. Without a `kind`: no cache keeps it.
+//! - `parameters`: names of those that paths share, or new ones.
+//! - A status: `is` (its description), `body` (its schema), `examples` by target (`GET /...`). Each path with
+//!   a JSON body has an example of its 200.
+//!
+//! `errors` lists codes by schema and status. A code that belongs to no path stands in `Error`, and in the
+//! description of the response `Other`.
+//!
+//! A schema is one of:
 //!
 //! - a text: the name of a schema (`Quote`), a name in `types`, or a type of JSON (`integer or null`);
 //! - `[SCHEMA, DESCRIPTION]`;

@@ -6,33 +6,20 @@
 //! A cap that somebody who runs marketd may want to change is a limit. A cap that follows from how marketd is
 //! built is a constant beside its use, with its reason (`WAITING` in `core/clients/deferred.rs`).
 //!
-//! To add a limit:
+//! # To add a limit
 //!
-//! 1. Add an entry to the table: what it bounds (`///`, which goes into the manual), the reason of its
-//!    default (`//`, for readers of the source), field, type, default, key, and the bounds of what the file
-//!    may say. The key is the field in camel case, with its unit: `fooMs` is a time, `fooBytes` a size. It
-//!    says what is bounded, without `max`: `symbolsPerRequest`. The bounds are `count(..)`, `bytes(..)` or
-//!    `millis(..)` with the least and the most; where these need a reason, `Number { why: "...", ..bytes(..)
-//!    }`. The most may need more than 32 bits.
-//! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` (of the `Context` or the
-//!    `View`) at the moment that it counts, since a reload may have changed it. A `Prepare` handler may read
-//!    it too, because a reload empties the head cache. What keeps a copy of it takes the new one in its
-//!    `reconfigure` (`net`: in `net/turn.rs`). What cannot be changed while marketd runs is listed in
-//!    `fixed!` of `config/reload.rs`, and in the table of `src/docs/operations.md`, "Signals".
-//! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
-//! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference (`src/docs/configuration.md`) and the
-//!    JSON Schema (`src/config/schema.json`). Where `src/docs/http-api.md` or `openapi.json` states the
-//!    number, name the limit beside it: 100 (`limits.symbolsPerRequest`). Add a line to
+//! 1. Add an entry to the table: what it bounds (`///`, for the manual), why its default is what it is
+//!    (`//`), field, type, default, key and the bounds of what the file may say. The key has the unit at its
+//!    end (`fooMs`, `fooBytes`) and no `max`.
+//! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` each time, since a
+//!    reload may change it. What keeps a copy renews it in its `reconfigure`; what only a restart changes is
+//!    listed in `fixed!` of `config/reload.rs`.
+//! 3. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema, and add a line to
 //!    `src/docs/changelog.md`.
-//! 5. Test it where its owner is tested. A limit on a connection is also tested in
-//!    `tests/requests/limits.rs`, and a limit on what one request asks for in the file of its endpoint in
-//!    `tests/loopback`. If a reload may break something with it, `change_limits` of `tests/sim/reload.rs`
-//!    changes it too: add an arm before `_`, and raise the number of `below(..)`.
-//! 6. If it closes connections, it needs a reason of its own: a variant of
-//!    [`CloseReason`](crate::core::CloseReason) in `core/event.rs`; its row in the table "Why a connection is
-//!    closed" of `src/docs/operations.md`, where `UPDATE_DOCS=1 cargo test --test daemon docs::` renews the
-//!    metrics; its name in `streams.closes` of the example of `/api/v1/metrics` in `openapi.json`, in the
-//!    order of the enum; and a test in `tests/requests/ends.rs`.
+//! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs`, on what one
+//!    request asks for in the file of its endpoint in `tests/loopback`.
+//! 5. If it closes connections, add a variant to [`CloseReason`](crate::core::CloseReason), its row to "Why a
+//!    connection is closed" in `src/docs/operations.md`, and a test to `tests/requests/ends.rs`.
 
 use super::members::{Number, bytes, count, millis};
 use super::values::object;

@@ -93,7 +93,8 @@ fn in_gzip<'h>(responder: &Responder<'_>, head: &Head<'h>) -> Option<(ETag, Head
 }
 
 /// A body that is being written, and its fingerprint. Everything written to it is either the same in all
-/// bodies of its address or a part of the fingerprint. So the tag identifies all of its bytes.
+/// bodies of its address (with its query) or a part of the fingerprint. So the tag identifies all of its
+/// bytes.
 #[derive(Debug, Default)]
 pub struct Body {
     /// What is before `bytes`, in parts. One buffer that grows would be copied, and to copy a megabyte takes
@@ -159,7 +160,9 @@ impl Body {
     }
 
     /// Sends it with this head, to which its tag is added. `variant`: a letter that distinguishes bodies of
-    /// one address that are made of the same parts and written differently, such as `Decimals::variant`.
+    /// one address that are made of the same parts and written differently: `Decimals::variant` if the
+    /// address takes `decimals`, otherwise any letter. `key`: the path and every parameter that the body
+    /// depends on.
     pub fn send(
         mut self,
         view: &View<'_>,

@@ -10,55 +10,14 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. Write a function, in the file of its family or in a new one (with its `mod NAME;`). The shortest
-//!    examples are `markets::categories` and, without a cache, `udf::time`.
-//!    - It reads its parameters with `call.params([NAMES])`; a test looks for the literal names there. It
-//!      uses `call.only_decimals` if `decimals` is its only one. Unknown parameters are ignored, so an
-//!      endpoint without prices and amounts need not take `decimals`.
-//!    - It returns an [`Error`] for a wrong request: `Error::bad(CODE, PARAMETER, MESSAGE)` for a wrong
-//!      value. Another error names its query parameter with `about`.
-//!    - It sends its body with `Body::send`. Whatever can differ between two bodies of one address, with its
-//!      query, is written to `body.part(PART)`; the part has the version of what was read, or is the text
-//!      itself. `variant` is `decimals.variant()` if the address takes `decimals`, otherwise any letter;
-//!      endpoints may share letters. The `CacheKey` has the path, and every parameter that the body depends
-//!      on.
-//!    - The head says how long the body may be cached: `view.until_poll(SOURCE)` if it has quotes of one
-//!      source; `view.until_any_poll()` if any source may change it; `view.until_any_poll_unless(IS_STALE)`
-//!      if it says of quotes whether they are stale; `Cache::MaxAge` if only a restart changes it.
-//!    - If no cache may keep the response, it sends the body with
-//!      `responder.send(&Head::json(None, Cache::NoStore), &body)`.
-//! 2. In `endpoint`: add a variant to [`Endpoint`], with its name in the metrics. If the endpoint counts
-//!    under its family's name in the metrics, add nothing else there. Here: add a row to one of four tables.
-//!    `API` is for what is below `/api/v1/`, `ECOSYSTEM` for what is below `/api/ecosystem/`. `COMMON` is for
-//!    what every listener serves. `PEOPLE` is for people and charting libraries: a build without the feature
-//!    `page` leaves it out. The handler of a row is `Respond`. Take `Prepare` if clients send the same
-//!    request again and again: it reads the parameters into a type of the endpoint's own that implements
-//!    [`Prepared`]. The head cache keeps that value, and the same head is answered from it without being read
-//!    again.
-//! 3. In `openapi.json`, below the name of its table: add its path, with what differs from other paths.
-//!    - `id` is its unique `operationId`. `summary` is also what `/` says of it. `200` has a description
-//!      (`is`) and a schema (`body`).
-//!    - `kind` is `list` for a list with `sort` and `limit`, `packed` for a body with an ETag that may be
-//!      long, and `tagged` for a short one. A `kind` adds the parameters, the headers and the 304. A response
-//!      that must not be cached has no `kind`. Parameters, headers and schemas that paths share go by their
-//!      names there.
-//!    - `examples` has a response by its target, `GET /...`. Each path with a JSON body has one of its 200. A
-//!      test asks the demo exchange for all of them: a 200 must have the described schema, an error must be
-//!      the example to the byte.
-//!    - `errors` lists codes by schema and status. Add a new code to the schema that its path names. If the
-//!      code belongs to no path, add it to `Error`, and to the description of the response `Other`, which a
-//!      test reads.
-//!    - `scripts/openapi.rs` says how a schema is written, and adds what every response has.
-//! 4. Add its row to the tables of `README.md` and `src/docs/http-api.md`, a new error to "Errors" there, and
-//!    a line to `src/docs/changelog.md`.
-//! 5. Test it in `tests/loopback`: what it does in the file of its family (`catalog.rs`, `quotes.rs`,
-//!    `chart.rs`, `lists.rs`); its errors in `CASES` of `errors.rs`. The order and the types of its members
-//!    are tested by its examples: a response must be as the description says, with its members in the order
-//!    of the schema. Add
-//!    an address to `API`, `ECOSYSTEM` or `COMMON` of `catalog.rs`, to `PACKED` or `PLAIN` of `packed.rs`,
-//!    and, if it has an ETag, to `ADDRESSES` of `tests/tags.rs`. In `described.rs`, add an address whose body
-//!    is not JSON to `others`. For a new name in braces, add a value to `check_addresses`, which asks each
-//!    path without parameters: a required one that is missing must be a 400, never a 404.
+//! 1. Write a function in the file of its family. The model is `markets::categories`: it reads its
+//!    parameters, returns an [`Error`] for a wrong request, writes a `Body` and sends it.
+//! 2. Add a row to one of the four tables below, and a variant to [`Endpoint`] if the metrics count it alone.
+//! 3. Describe it in `openapi.json` as `/api/v1/categories` is described there; `scripts/openapi.rs` says
+//!    how. A test asks the demo exchange for each of the examples and compares status, head and body.
+//! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line to `src/docs/changelog.md`.
+//! 5. Test what it does in the file of its family in `tests/loopback`, and its errors in `CASES` of
+//!    `errors.rs`.
 
 mod body;
 pub mod chart;

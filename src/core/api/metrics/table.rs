@@ -2,20 +2,16 @@
 //!
 //! # To add a metric
 //!
-//! 1. Count it where it happens. Most counters are fields of `core::stats`: `HttpStatus` for clients,
-//!    `SourceStatus` for exchanges. Some are of the market or of the process. `figures` says what a row can
-//!    read. Clients of the demo exchange (`Service::Demo`) count for nothing. `scripts/instructions.sh` has a
-//!    limit on the instructions of a request: what each request counts must be cheap.
-//! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
-//!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
-//!    name, is not on that page.
-//! 3. Describe it. Tests fail until all of it is there.
-//!    - If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`, in the place
-//!      of its row.
-//!    - If it has a name: `UPDATE_DOCS=1 cargo test --test daemon docs::` adds its line to the table in
-//!      `src/docs/operations.md`.
-//! 4. Test what it counts, beside the code that counts.
-//! 5. Add a line to `src/docs/changelog.md`.
+//! 1. Count it where it happens, mostly in a field of `core::stats`. Clients of the demo exchange
+//!    (`Service::Demo`) count for nothing. What each request counts must be cheap: `scripts/instructions.sh`.
+//! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
+//!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
+//!    leaves it out of that page.
+//! 3. If it has a key, add its value to the example of `/api/v1/metrics` in `openapi.json`, in the same
+//!    place.
+//! 4. Let `UPDATE_DOCS=1 cargo test --test daemon docs::` add it to `src/docs/operations.md`, and add a line
+//!    to `src/docs/changelog.md`.
+//! 5. Test what it counts beside the code that counts.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
