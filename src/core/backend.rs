@@ -28,9 +28,9 @@ pub struct Backend {
     health: HealthLog,
     /// The next wake-up, if it is known. It is cached, because most turns change nothing that it depends on.
     ///
-    /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
-    /// history or the cluster act must call [`Backend::changed`], as [`Backend::relay`] does; debug builds
-    /// compare each time.
+    /// Invariant: the cached value equals a recomputation. A method that lets the sources, the quotes, the
+    /// health log, the history or the cluster act must call [`Backend::changed`], as [`Backend::relay`] does.
+    /// Debug builds compare both each time.
     next_wake: Cell<Option<NextWake>>,
     /// [`History::pace`] at the last call of [`Backend::relay`].
     pace: Pace,
@@ -298,7 +298,7 @@ impl Backend {
         }
     }
 
-    /// Begins the end: what is in flight is finished.
+    /// Begins the shutdown. What is in flight is finished.
     pub fn shut_down(&mut self, cx: &mut Context) {
         self.watch(cx);
         if let Some(cluster) = self.cluster.get_mut() {
@@ -308,14 +308,14 @@ impl Backend {
         self.relay(cx);
     }
 
-    /// Closes the history. `true`: that is done, and the other nodes know.
+    /// Closes the history. Returns true once the history is closed and the other nodes know of the shutdown.
     pub fn close(&mut self, cx: &mut Context) -> bool {
         self.history.close(cx);
         self.changed(cx);
         self.history.is_closed() && self.cluster.get().is_none_or(Cluster::has_told_end)
     }
 
-    /// Some of the parts have acted: tells each what it must know of the others.
+    /// Some of the parts have acted: tells each part what it must know of the others.
     fn relay(&mut self, cx: &mut Context) {
         let Backend { sources, history, .. } = self;
         let pace = std::mem::replace(&mut self.pace, history.pace());

@@ -35,13 +35,14 @@ const ENTRY_BYTES: usize = 192;
 /// Sweeps, one a second, in which every entry is looked at once.
 const SWEEPS_A_ROUND: usize = 30;
 
-/// Identifies a body but for its version, which the tag does: a hash of where it is from and of what was
-/// chosen there. One body is taken for another only if both are equal by chance.
+/// Identifies a body without its version: a hash of where the body is from and of what was chosen there. The
+/// tag identifies the version. One body is taken for another only if the hash and the tag are both equal by
+/// chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey(u64);
 
 impl CacheKey {
-    /// The key of a body from here that depends on this choice.
+    /// The key of a body from this place that depends on this choice.
     pub fn new(place: &str, choice: impl Hash) -> CacheKey {
         let mut hasher = DefaultHasher::new();
         (place, choice).hash(&mut hasher);
@@ -65,7 +66,7 @@ pub struct CompressedBodies {
 struct Entry {
     tag: ETag,
     bytes: Arc<[u8]>,
-    /// Since it was last looked at.
+    /// True if a client has asked for the body since the entry was last looked at.
     was_asked_for: Cell<bool>,
 }
 
@@ -115,7 +116,7 @@ impl CompressedBodies {
 
     /// True if a body of this length may wait to be compressed, or is being compressed.
     pub fn has_room(&self, key: &CacheKey, tag: ETag, length: usize) -> bool {
-        // One is always let in, however long.
+        // If no body waits, any body may wait, however long it is.
         let waiting: usize = self.jobs.iter().map(|job| job.body.len()).sum();
         self.jobs.is_empty()
             || self.jobs.len() < WAITING_BODIES && waiting + length <= WAITING_BYTES
@@ -150,7 +151,7 @@ impl CompressedBodies {
         // The end of a long body is a slice of its own: its last block, and a copy of all of it.
         if !job.body.is_empty() || (is_begun && !was_empty) {
             job.gzip = Some(gzip);
-            // Behind those that take turns, before those that wait in line.
+            // Behind the bodies that take turns, before the bodies that wait in line.
             let place = self.jobs.len().min(CONCURRENT_JOBS - 1);
             self.jobs.insert(place, job);
             return None;
@@ -168,8 +169,8 @@ impl CompressedBodies {
         }
     }
 
-    /// Keeps a compressed body, and drops others until all fit. The second time around, none has been asked
-    /// for, so this ends.
+    /// Keeps a compressed body, and drops others until all fit. In the second round over the entries, none
+    /// counts as asked for, so the loop ends.
     fn keep(&mut self, key: CacheKey, tag: ETag, bytes: &Arc<[u8]>) {
         let is_new = !self.entries.contains_key(&key);
         let entry = Entry { tag, bytes: bytes.clone(), was_asked_for: Cell::new(!is_new) };
@@ -183,7 +184,7 @@ impl CompressedBodies {
         while self.bytes > self.most_bytes {
             self.look_at_next();
         }
-        // Last, so that it is not dropped for itself.
+        // A new key is queued last, so that the new body is not dropped to make room for itself.
         if is_new {
             self.order.push_back(key);
         }

@@ -26,8 +26,8 @@ pub struct Context {
     pub stats: Status,
     /// What the driver is to do.
     pub actions: VecDeque<Action>,
-    /// Connections to exchanges and to the engine of the cluster: whose each is
-    /// ([`SourceId::ENGINE`] for the engine), and which of its connections.
+    /// Connections to exchanges and to the engine of the cluster. Each has its owner ([`SourceId::ENGINE`]
+    /// for the engine), and its number among the connections of the owner.
     pub upstreams: Table<(SourceId, usize)>,
     /// The candles that clients wait for and that are not requested yet.
     pub wishes: VecDeque<Wish>,
@@ -147,7 +147,7 @@ impl Context {
     }
 
     /// Compares the clocks. Returns true if they moved apart since the last call: the machine slept, or a
-    /// clock was set. Logs it. After a move forward, the quotes are aged by it.
+    /// clock was set. Logs the move. After a move forward, ages the quotes by the same time.
     pub fn check_clocks(&mut self) -> bool {
         let zero = wall_zero(self.now);
         let moved_ms = zero - self.wall_zero;

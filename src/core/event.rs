@@ -54,7 +54,7 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// The kernel has taken so many bytes of [`super::Core::interest`]. 0: it takes no bytes for now.
+    /// The kernel has taken this many bytes of [`super::Core::outgoing`]. 0: it takes no bytes for now.
     Sent(usize),
     /// The peer has sent its last byte.
     Eof,
@@ -73,8 +73,8 @@ pub enum Action {
     Secure(Key, String),
     /// Look up a name, and tell the core by [`super::Core::resolved`].
     Resolve(LookUp),
-    /// Send a job to the disk thread, whose replies come by [`super::Core::stored`]. There are never more
-    /// under way than its queue takes.
+    /// Send a job to the disk thread. Its replies come by [`super::Core::stored`]. There are never more jobs
+    /// under way than the queue of the disk thread takes.
     Store(DiskJob),
     /// Shut the write side: nothing more will come from us.
     Finish(Key),
@@ -88,7 +88,7 @@ pub enum Action {
 pub enum LongWork {
     /// The driver reads what exchanges have sent.
     Exchanges,
-    /// The driver takes an answer of the disk thread.
+    /// The driver takes a reply of the disk thread.
     Stored,
     /// Polls are applied to the market, and pages of candles.
     Sources,
@@ -134,7 +134,7 @@ impl LongWork {
 /// A name to look up. Each source has at most one look-up under way, and so has the engine of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookUp {
-    /// Whom the result is for.
+    /// The source that the result is for, or [`SourceId::ENGINE`].
     pub source: SourceId,
     /// The name.
     pub host: String,
@@ -261,7 +261,8 @@ named! {
         SlowSender "slow_sender"
         /// The connection broke.
         Broken "broken"
-        /// Above the cap of connections, or that of one address: served its health at most.
+        /// marketd refused the connection: it was above the cap of all connections or of its address, or came
+        /// during the shutdown. It was served the health at most.
         Refused "refused"
         /// marketd is stopping.
         Stopping "stopping"
@@ -277,7 +278,7 @@ pub struct ReloadStatus {
     pub taken: u64,
     /// Configurations that were refused.
     pub refused: u64,
-    /// If the last one was refused: when.
+    /// When the last configuration was refused. `None` if it was taken in.
     pub refused_at: Option<UnixMs>,
 }
 

@@ -1,4 +1,4 @@
-//! What clients make marketd hold: the sums that the limits on all of them together are compared with.
+//! What clients make marketd hold: the sums that are compared with the limits on all clients together.
 
 /// What a connection takes beside its buffers: table entries, and what the allocator keeps between buffers.
 const CONNECTION_BYTES: u64 = 4096;
@@ -29,7 +29,7 @@ pub struct HeldByClient {
 }
 
 impl HeldByClient {
-    /// Of a client with nothing but so many bytes of responses and of requests.
+    /// A client that holds only unsent output and unread requests, of this many bytes.
     pub fn of_buffers(pending: usize, requests: usize) -> HeldByClient {
         HeldByClient {
             pending: small(pending),
@@ -39,13 +39,13 @@ impl HeldByClient {
     }
 }
 
-/// As many bytes, or the most that 32 bits count.
+/// This number of bytes, or the greatest number of 32 bits if that is less.
 pub fn small(bytes: usize) -> u32 {
     bytes.min(u32::MAX as usize) as u32
 }
 
 impl HeldByClients {
-    /// All bytes, with those of so many connections.
+    /// All bytes. Each of the connections adds `CONNECTION_BYTES`.
     pub fn bytes(&self, connections: u64) -> u64 {
         let HeldByClients { pending, making, streams, requests, .. } = self;
         pending + making + streams + requests + connections * CONNECTION_BYTES

@@ -5,10 +5,10 @@
 //! hands each event to the part that owns it. The driver tells the core what happened and what time it is.
 //! The core tells the driver what to do. So the whole of it runs in a test, in virtual time.
 //!
-//! Each part is lent the `Context` for each call. Clients call [`api`], sources hand what they read to the
-//! history and ask it whether they may request candles, and the cluster gives each source its role, and the
-//! entries that other nodes published. A response that needs candles leaves a wish in the `Context`; [`Core`]
-//! passes it to the backend, which reads the candles from the file or has a source request them.
+//! Each part is lent the `Context` for each call. Clients call [`api`]. Sources hand what they read to the
+//! history, and ask it whether they may request candles. The cluster gives each source its role, and the
+//! entries that other nodes published. A response that needs candles leaves a wish in the `Context`. [`Core`]
+//! passes the wish to the backend, which reads the candles from the file or has a source request them.
 //!
 //! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
 //! function that the driver lends). What takes long is done in slices ([`Core::step`]); only a market list is
@@ -67,7 +67,7 @@ impl Core {
     /// from those of another, and seeds the jitter.
     ///
     /// # Panics
-    /// When a source names a dialect that does not exist: the configuration has been checked.
+    /// If a source names a dialect that does not exist. A checked configuration has no such source.
     pub fn new(
         config: Config,
         demo: Option<Demo>,
@@ -105,11 +105,12 @@ impl Core {
     pub fn closed(&mut self, key: Key) {
         self.cx.upstreams.remove(key);
         self.clients.closed(key, &mut self.cx);
-        // With the last client, the shutdown ends.
+        // The shutdown waits for the last client.
         self.check_end();
     }
 
-    /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
+    /// Takes in what happened to a connection. An event for a connection that is gone came late, and is
+    /// ignored.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
         self.set_time(now);
         if self.clients.may_own(key) {
@@ -227,14 +228,14 @@ impl Core {
         self.cx.actions.pop_front()
     }
 
-    /// Whether [`Core::poll_action`] has one.
+    /// True if [`Core::poll_action`] has an action.
     pub fn has_actions(&self) -> bool {
         !self.cx.actions.is_empty()
     }
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        // Once the clients have had their time, only the history is waited for.
+        // Once the clients are done, the deadline of the shutdown has no effect.
         let stop_at = self.stop_at.filter(|_| !self.clients_done).unwrap_or(Mono::NEVER);
         let next = self.backend.next_wake(&self.cx).due.min(self.cx.stats.log.due());
         let next = next.min(self.clients.due(&self.cx)).min(stop_at);
@@ -275,7 +276,7 @@ impl Core {
         self.clients.deferred()
     }
 
-    /// How the service does, in a line for people.
+    /// The state of the service, in a line for people.
     pub fn status_line(&self) -> String {
         api::health::status_line(&self.cx.stats)
     }
@@ -311,8 +312,8 @@ impl Core {
         self.finished
     }
 
-    /// During the shutdown: once the last client is gone or has had its time, closes the history, and lets
-    /// the cluster send what it has. The shutdown is complete when both are done.
+    /// Ends the shutdown, if it has begun. Once the last client is gone or the deadline has passed, closes
+    /// the history, and lets the cluster send what it has. The shutdown is complete when both are done.
     #[inline]
     fn check_end(&mut self) {
         if let Some(stop_at) = self.stop_at {
@@ -329,7 +330,7 @@ impl Core {
         }
     }
 
-    /// Has the backend fetch the candles of a wish. If none can come, the response need not wait for them.
+    /// Has the backend fetch the candles of a wish. If no candle can come, the response stops waiting.
     #[inline(never)]
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;

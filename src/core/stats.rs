@@ -41,14 +41,14 @@ pub struct Status {
     pub queues: Queues,
     /// Bytes in the compressed-body cache at the end of the last turn.
     pub compressed_bytes: usize,
-    /// The most bytes of charts that are kept as one piece.
+    /// At most this many bytes of charts are kept as one piece.
     pub joined_bytes: usize,
     /// The cluster, if there is one.
     pub cluster: Option<ClusterStatus>,
 }
 
 impl Status {
-    /// Of a process that has just started, with sources of these ids.
+    /// The status of a process that has just started, with sources of these ids.
     pub fn new<'a>(sources: impl Iterator<Item = &'a str>, now: Now) -> Status {
         Status {
             started: now,
@@ -169,14 +169,14 @@ pub struct HttpStatus {
 }
 
 impl HttpStatus {
-    /// True if a response that takes several turns, and holds `own` bytes already, is refused: what clients
-    /// have not taken and what else is being made for them holds half of `limits.outputTotalBytes`. The other
-    /// half is for responses that take one turn.
+    /// True if a response that takes several turns is refused, because other responses that are unsent or
+    /// being made hold half of `limits.outputTotalBytes`. The other half is for responses that take one turn.
+    /// `own`: the bytes that the response holds already.
     pub fn is_overloaded(&self, own: u64, limits: &Limits) -> bool {
         (self.held.pending + self.held.making).saturating_sub(own) >= limits.output_total as u64 / 2
     }
 
-    /// The bytes that clients make marketd hold, about.
+    /// About how many bytes clients make marketd hold.
     pub fn client_bytes(&self) -> u64 {
         self.held.bytes(self.open)
     }
@@ -259,8 +259,8 @@ named! {
         Up "up"
         /// The source has failed, and no quotes have come since; the next request waits.
         Backoff "backoff"
-        /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
-        /// more: no quote of this source is fresh.
+        /// Like `Backoff`, and no poll of quotes has succeeded for `staleAfterMs` or longer. Without any good
+        /// poll, the time counts from the start. No quote of this source is fresh.
         Down "down"
     }
 }
@@ -286,15 +286,15 @@ pub struct SourceStatus {
     pub timeouts: u64,
     /// Requests that the exchange refused as too many.
     pub rate_limited: u64,
-    /// Last request answered well.
+    /// When a request was last answered well.
     pub last_success_at: Option<UnixMs>,
-    /// Last request that failed.
+    /// When a request last failed.
     pub last_error_at: Option<UnixMs>,
-    /// Why it failed.
+    /// Why that request failed.
     pub last_error: Option<String>,
     /// From a request's first byte to its response's last, of the last request answered well.
     pub last_latency_ms: Option<u64>,
-    /// The same durations of all requests answered well.
+    /// These durations, of all requests answered well.
     pub latencies: Histogram,
     /// Body and head bytes of all responses.
     pub bytes_received: u64,
@@ -304,13 +304,13 @@ pub struct SourceStatus {
     pub plan: &'static str,
     /// When the next poll of quotes is due.
     pub next_poll_at: Option<UnixMs>,
-    /// The same on the monotonic clock.
+    /// `next_poll_at` on the monotonic clock.
     pub next_poll: Mono,
     /// Until when nothing is requested.
     pub backoff_until: Option<UnixMs>,
     /// True if a poll of quotes has succeeded since the start.
     pub quotes_polled: bool,
-    /// Last request for quotes answered well.
+    /// When a request for quotes was last answered well.
     pub quotes_at: Option<UnixMs>,
     /// Since when requests for quotes fail. `None`: the last one did not.
     pub failing_since: Option<UnixMs>,
@@ -318,13 +318,13 @@ pub struct SourceStatus {
     pub failing: [u64; RequestKind::NAMES.len()],
     /// Since when candles cannot be fetched. `None`: they can.
     pub candles_failing_since: Option<UnixMs>,
-    /// Why the last request for candles that failed did.
+    /// Why a request for candles last failed.
     pub candles_error: Option<String>,
     /// How long the last round of quotes took, market by market, or the running one if that is longer.
     pub round_ms: Option<u64>,
-    /// True if that is more than `staleAfterMs`.
+    /// True if `round_ms` is more than `staleAfterMs`.
     pub is_round_slow: bool,
-    /// Units of the exchange's limit that others have spent, if they are enough to be told.
+    /// Units of the exchange's limit that others have spent, if they are enough to report.
     pub spent_by_others: Option<u64>,
     /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until it was told.
     pub clock: Option<i64>,
@@ -368,7 +368,8 @@ impl SourceStatus {
         self.given_clock.map_or(1, |clock| clock.speed)
     }
 
-    /// The exchange's time, or the earliest by any witness while in doubt: what has ended by then is closed.
+    /// The exchange's time. While it is in doubt, the earliest time by any witness, if that is earlier. A
+    /// candle that has ended by then is closed.
     pub fn sure_time(&self, now: Now) -> UnixMs {
         let doubted = self.clock_doubt.as_ref().map(|it| it.earliest);
         let sure = doubted.map(|zero| UnixMs(zero) + now.mono.as_ms());

@@ -1,10 +1,11 @@
 //! Accepts client connections, and counts those that have closed.
 //!
-//! Owns the limits on connections: on all of them, and on those of one address. At the limit on all, another
-//! connection makes room for a new one: one that has never sent anything, or else one of the address that
-//! holds most, its longest idle one or its oldest stream. So nobody loses a response under way, and no
-//! address can lock out the others. If none makes room, or the address is above its own limit, the new
-//! connection is accepted as long as there is room, to serve it its health and to refuse it anything else.
+//! Owns the limits on connections: on all of them, and on the connections of one address. At the limit on
+//! all, another connection makes room for a new one. A connection that has never sent anything goes first.
+//! Without one, the address with the most connections gives up its longest idle one, or else its oldest
+//! stream. So nobody loses a response under way, and no address can lock out the others. If no connection
+//! makes room, or the address is above its own limit, the new connection is accepted as long as there is
+//! room: it is served the health, and is refused anything else.
 
 use crate::core::clients::address_counts::{network, shown};
 use crate::core::clients::connection::{Connection, Phase};
@@ -21,15 +22,16 @@ use std::time::Duration;
 /// How long a new connection may be silent, however many others come: three round trips around the world.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Connections that one look over all of them finds to make room: a look takes as long as serving some.
+/// The most connections that one look over all connections finds to make room. A look takes as long as
+/// serving some of them.
 const FOUND: usize = 64;
 
-/// Between two looks, if the last one has found none for the one that has come.
+/// Between two looks, if the last look found no connection that makes room for the new one.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 impl Clients {
-    /// Accepts a connection, which counts for its address if that is known. One above a limit is
-    /// [`CloseReason::Refused`]. `None`: there is no room even for that.
+    /// Accepts a connection, which counts for its address if that is known. A connection above a limit gets
+    /// the reason [`CloseReason::Refused`]. `None`: there is no room even to refuse it.
     #[inline(never)]
     pub fn accept(
         &mut self,
@@ -59,7 +61,7 @@ impl Clients {
         let reason = is_refused.then_some(CloseReason::Refused);
         let key = self.connections.insert_with(|key| Connection { reason, ..new(key) })?;
         self.acceptor.refused.extend(is_refused.then_some(key));
-        // Above half of the room for such connections, the oldest is closed for it.
+        // Above half of the room for refused connections, the oldest of them is closed for the new one.
         if self.acceptor.refused.len() > MOST_REFUSED / 2
             && let Some(oldest) = self.acceptor.refused.pop_front()
             && let Some(connection) = self.connections.get_mut(oldest)
@@ -97,8 +99,8 @@ impl Clients {
         has_room
     }
 
-    /// Closes the first one that may make room, if it does so for this peer. Otherwise it stays the first
-    /// one, for peers that hold less.
+    /// Closes the first connection that can make room, if this peer holds few enough. Otherwise the
+    /// connection stays the first, for peers that hold fewer.
     fn close_first(&mut self, peer: Option<IpAddr>, cx: &mut Context) -> bool {
         let Clients { connections, acceptor: Acceptor { addresses, leaving, .. }, .. } = self;
         let own = addresses.count(peer);
@@ -163,7 +165,7 @@ impl Acceptor {
     }
 }
 
-/// What a connection that can make room does, the first to leave first.
+/// What a connection that can make room does, in the order in which connections make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
     /// It has never sent anything.
@@ -174,7 +176,8 @@ enum Standing {
     Streaming,
 }
 
-/// What a connection does, and since when. `None` if it cannot make room: it is new, or owed a response.
+/// What a connection does, and since when. `None` if it cannot make room: it is new, is owed a response, is
+/// closing already, or is the demo exchange's.
 fn standing(connection: &Connection, now: Mono) -> Option<(Standing, Mono)> {
     let since = connection.since;
     match &connection.phase {

@@ -32,7 +32,7 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    /// On if the logger, which runs already, takes such lines. A reload may have it take others.
+    /// On if the logger, which runs already, takes such lines. A reload may change that.
     pub fn new() -> AccessLog {
         AccessLog { on: log::log_enabled!(target: ACCESS, log::Level::Info), turn: Vec::new() }
     }
@@ -43,7 +43,7 @@ impl AccessLog {
         self.on.then(|| format!("peer={} {}", shown(client), describe(head)).into_boxed_str())
     }
 
-    /// Logs a response of so many bytes, if lines are written. `took`: how long it has taken; `None` if it
+    /// Logs a response, if lines are written. `bytes`: its size. `took`: how long it has taken; `None` if it
     /// was made in the turn that read its request. The line of such a response is written at the end of the
     /// turn.
     #[inline(always)]

@@ -1,9 +1,9 @@
 //! Decides whether a request is served: finds the client address that it counts for, and asks the rate
 //! limiter.
 //!
-//! Owns the trusted proxies and the rate limiter. If no proxy is trusted and no rate is limited, which is
-//! the default, a request costs the check of that. `/health` and OPTIONS are free. It never counts
-//! connections: those count for the address of the peer itself.
+//! Owns the trusted proxies and the rate limiter. By default, no proxy is trusted and no rate is limited: a
+//! request then costs one check. `/health` and OPTIONS are free. It never counts connections: a connection
+//! counts for the address of the peer itself.
 
 use crate::config::{Config, Limits, Network};
 use crate::core::Context;
@@ -46,8 +46,8 @@ impl Admission {
         self.trusted = config.trusted_proxies.clone().into();
     }
 
-    /// Admits a request of this peer, or not. Returns the client address that it counts for, if known, and
-    /// what that has left, if there is a limit.
+    /// Admits a request of this peer, or not. Returns the client address that the request counts for, if
+    /// known, and what that address has left, if there is a limit.
     pub fn admit(
         &mut self,
         peer: Option<IpAddr>,
@@ -88,8 +88,8 @@ impl Admission {
     /// the proxy that added the entry is trusted; anybody may have made up what is before. If a trusted proxy
     /// says nothing, or something else than an address, the request counts for the proxy.
     ///
-    /// A peer without an address is the front end of a Unix socket, which the mode of the socket's file
-    /// has let in: it is trusted, and what it says nothing about counts for nobody.
+    /// A peer without an address is a front end on a Unix socket. The mode of the socket's file has let it
+    /// in, so it is trusted. If it names no client, the request counts for nobody.
     fn client(&self, peer: Option<IpAddr>, fields: Fields<'_>) -> Option<IpAddr> {
         let mut client = peer.map(|peer| peer.to_canonical());
         if client.is_some_and(|client| !self.trusts(client)) {

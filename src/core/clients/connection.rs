@@ -58,14 +58,15 @@ pub struct Connection {
     pub inbox: Box<[u8]>,
     /// Responses that are not sent yet.
     pub output: Output,
-    /// Its stream, from its beginning until the driver has dropped the socket.
+    /// The stream, from when it is opened until the driver has dropped the socket.
     pub stream: Option<Box<EventStream>>,
     /// Requests served.
     pub served: u32,
-    /// Why it will close, once that is decided. `Refused` from the start if it is above a limit.
+    /// Why the connection will close, once that is decided. `Refused` from the start if marketd refuses it.
     pub reason: Option<CloseReason>,
-    /// What it adds to the current figures, as last counted, and whether it counts as in flight.
+    /// What the connection adds to the current figures, as last counted.
     pub counted: HeldByClient,
+    /// True if the current figures count a request of it as in flight.
     pub counts_as_busy: bool,
 }
 
@@ -83,11 +84,11 @@ pub enum Phase {
     Writing,
     /// All output is sent, and the requests in the inbox wait for the connection's turn.
     Queued,
-    /// A stream: it is told what changes until one side ends it.
+    /// The client has a stream, until one side ends it.
     Streaming(EndlessBody),
     /// The last output is being sent.
     Finishing,
-    /// Our side is shut. The client has not closed its own.
+    /// Our side is shut. The client has not closed its side.
     Lingering,
     /// The driver is to drop the socket.
     Closed,
@@ -112,8 +113,9 @@ impl Connection {
         }
     }
 
-    /// Enters a phase, whose deadline runs from now on. To enter `Head`, `Writing` or `Finishing` again
-    /// does not renew it: later bytes of a head must not, and progress in writing does so by itself.
+    /// Enters a phase. Its deadline runs from now on. Entering `Head`, `Writing` or `Finishing` again does
+    /// not renew the deadline: later bytes of a head must not renew it, and [`Connection::sent`] renews it
+    /// when output is sent.
     #[inline]
     pub fn enter(&mut self, phase: Phase, cx: &Context) {
         let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
@@ -174,7 +176,7 @@ impl Connection {
         self.count(held, http);
     }
 
-    /// The same for a connection that holds more than its buffers: apart, since few do.
+    /// Like `recount`, for a connection that holds more than its buffers. Few do, so this is not inlined.
     #[inline(never)]
     fn recount_all(&mut self, http: &mut HttpStatus) {
         let (head, making) = match &self.phase {
@@ -190,7 +192,7 @@ impl Connection {
         );
     }
 
-    /// Counts that it holds this much, in place of what it held when it was last counted.
+    /// Counts what the connection holds now, in place of what it held when it was last counted.
     #[inline(always)]
     fn count(&mut self, held: HeldByClient, http: &mut HttpStatus) {
         let is_busy = self.is_busy();
@@ -198,7 +200,7 @@ impl Connection {
         (self.counted, self.counts_as_busy) = (held, is_busy);
     }
 
-    /// The kernel has taken output. This renews the deadline of a client that reads.
+    /// The kernel has taken output. The deadline for the rest runs from now on.
     #[inline]
     pub fn sent(&mut self, count: usize, cx: &mut Context) {
         self.output.advance(count);
@@ -213,8 +215,8 @@ impl Connection {
         }
     }
 
-    /// A deferred response is written, or events: the client has its time to take them. The requests behind
-    /// a response in the inbox wait for the connection's turn.
+    /// A deferred response or events are written. The client's time to take them begins now. Requests in the
+    /// inbox wait for the connection's turn.
     pub fn flush(&mut self, cx: &mut Context) {
         match self.phase {
             Phase::Idle => self.enter(Phase::Writing, cx),
@@ -270,8 +272,8 @@ impl Connection {
         cx.actions.push_back(Action::Finish(self.key));
     }
 
-    /// The client has sent its last byte. Only `Body` and `Streaming` may have output then: that of `Body`
-    /// is sent first, that of a stream is dropped.
+    /// The client has sent its last byte. Only `Body` and `Streaming` may have output then. The output of
+    /// `Body` is sent before the connection closes. The output of a stream is dropped.
     pub fn ended(&mut self, cx: &mut Context) {
         let reason = self.reason.unwrap_or(match self.phase {
             Phase::Head | Phase::Body(_) => CloseReason::CutShort,
@@ -284,13 +286,13 @@ impl Connection {
         self.close(reason, cx);
     }
 
-    /// The connection is broken. In `Lingering`, everything is sent: the earlier reason stays.
+    /// The connection is broken. In `Lingering`, all output is already sent, so the earlier reason stays.
     pub fn broken(&mut self, cx: &mut Context) {
         let reason = self.reason.filter(|_| matches!(self.phase, Phase::Lingering));
         self.close(reason.unwrap_or(CloseReason::Broken), cx);
     }
 
-    /// The deadline has passed. `Some` if the client is to be sent a 408 first: the reason.
+    /// The deadline has passed. Returns the close reason if the client is to be sent a 408 first.
     pub fn expire(&mut self, cx: &mut Context) -> Option<CloseReason> {
         match self.phase {
             Phase::Idle => self.half_close(CloseReason::IdleTimeout, cx),
@@ -313,8 +315,8 @@ impl Connection {
         None
     }
 
-    /// Ends the connection between two requests. The client may just be sending one: no reset meets it, so
-    /// the client knows that it was not served, and may ask again (RFC 9112, 9.3.1 and 9.6).
+    /// Ends the connection between two requests, without a reset. A client that is just sending a request
+    /// then knows that the request was not served, and may send it again (RFC 9112, 9.3.1 and 9.6).
     pub fn half_close(&mut self, reason: CloseReason, cx: &mut Context) {
         self.reason = Some(reason);
         self.linger(cx);

@@ -68,7 +68,7 @@ struct Place {
 #[derive(Debug)]
 pub struct PreparedHead {
     valid_for: Validity,
-    /// What it is for.
+    /// The endpoint of the request.
     pub endpoint: Endpoint,
     /// The request.
     pub prepared: Box<dyn Prepared>,

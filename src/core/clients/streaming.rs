@@ -1,11 +1,11 @@
-//! Clients with a stream: they are told what changes of quotes, candles and health.
+//! Clients with a stream: they are told the changes of quotes, candles and health.
 //!
 //! A connection owns its stream (`streams`), and is in the phase `Streaming`. This phase has two deadlines.
-//! If all output is sent, the event `alive` is sent at the deadline. If output is left, the client takes
-//! nothing, and is closed. [`Streams`] owns the lists of who reads what, and the queue of the streams that
-//! have something to send. A change marks one place in the stream of each reader, slice by slice
+//! If all output is sent, the event `alive` is sent at the deadline. If output is left, the client has taken
+//! nothing, and its connection is closed. [`Streams`] owns the lists of who reads what, and the queue of the
+//! streams that have something to send. A change marks one place in the stream of each reader, slice by slice
 //! ([`Streams::step`]). Events of a reader are written when its turn in the queue comes, and only if its
-//! earlier output is sent: so a slow reader gets the newest state of each symbol, and holds up nobody. An
+//! earlier output is sent. So a slow reader gets the newest state of each symbol, and holds up nobody. An
 //! event is rendered once for all readers, but a quote with decimals as strings once for each.
 //!
 //! While there is no stream, nothing is watched, and a change costs the check of one flag.
@@ -38,22 +38,22 @@ const RETRY_MS: (u64, u64) = (1_500, 1_000);
 /// Like `RETRY_MS`, when marketd stops: it may take some seconds to start again.
 const RETRY_BYE_MS: (u64, u64) = (1_000, 4_000);
 
-/// Seconds after which a client may try again where there is no room for its stream.
+/// Seconds after which a client may try again if its stream is refused.
 const RETRY_REFUSED_S: u32 = 5;
 
 /// See the module's page.
 #[derive(Default)]
 pub struct Streams {
-    /// The open streams, by the time of the request and the connection, each with the address that it counts
-    /// for.
+    /// The open streams, by the time of their opening and by their connection. Each has the address that it
+    /// counts for.
     open: BTreeMap<(Mono, Key), Option<IpAddr>>,
     addresses: AddressCounts,
     /// The connections whose streams make room for others.
     leaving: Vec<Key>,
     quotes: QuoteReaders,
     shared: SharedEvents,
-    /// The indexes of the connections whose streams have something to send. One whose earlier output is not
-    /// sent yet is passed over, and is queued again once it is sent.
+    /// The indexes of the connections whose streams have something to send. A connection whose earlier output
+    /// is not sent yet is passed over, and is queued again once that output is sent.
     queue: PlaceSet,
     rng: Rng,
 }
@@ -117,7 +117,7 @@ impl Streams {
         self.quotes.add(key, &stream.asked, &view);
         let add = |place| self.shared.charts.add(stream.chart(place)?, (key, place), &view);
         let candles = (0..stream.asked.charts.len()).filter_map(add).collect();
-        // This stream is sent the status with the figures of now. If the health has just changed, the status
+        // This stream is sent the status with the current figures. If the health has just changed, the status
         // is left to `note_changes`, which renders it and queues the other streams too.
         if is_first || self.shared.health_changes == view.status.health_changes {
             self.shared.render_status(&view);
@@ -149,8 +149,8 @@ impl Streams {
             || market.catalog.version() != self.shared.catalog
     }
 
-    /// Does one slice: notes changes with their readers. If there are none, returns the reader to which
-    /// [`Streams::send`] is to send what has changed.
+    /// Does one slice: closes a stream that makes room, or notes changes with their readers. If there is
+    /// nothing of either kind, returns the next reader in the queue, for [`Streams::send`].
     pub fn step(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> Option<Key> {
         if let Some(key) = self.leaving.pop() {
             let connection = connections.get_mut(key);
@@ -198,8 +198,8 @@ impl Streams {
         }
     }
 
-    /// Writes what has changed to one reader, if all that was written before is sent. `spare`: buffers for
-    /// that.
+    /// Writes what has changed to one reader, if all its earlier output is sent. `spare`: buffers to write
+    /// into.
     pub fn send(&mut self, connection: &mut Connection, spare: &mut Output, cx: &mut Context) {
         let Some(stream) = &mut connection.stream else {
             return;
@@ -280,7 +280,7 @@ impl Streams {
         }
     }
 
-    /// Asks again for the candles of charts that lack them. To be called once a second.
+    /// Asks again for the candles of some charts that have no series. To be called once a second.
     pub fn ask_for_charts(&mut self, cx: &mut Context) {
         let candles = self.shared.charts.without_series(&View::new(cx));
         cx.wish(None, Vec::new(), candles);

@@ -1,8 +1,8 @@
 //! Closes connections: those whose deadline has passed, the slowest ones if all together hold too much, and
 //! those between two requests if marketd stops.
 //!
-//! Owns when these are looked for, and which ones are slow (`SlowReader`, `SlowSender`). No timer is kept for
-//! a connection: a sweep over all of them once a second, and more often at the end, is cheaper.
+//! Owns the times of these searches, and decides which connections are slow (`SlowReader`, `SlowSender`). No
+//! connection has a timer: a sweep over all of them once a second, and more often at the end, is cheaper.
 //! [`Connection::expire`] decides what a passed deadline leads to.
 
 use crate::core::api::Error;
@@ -16,11 +16,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// The part of a limit, an eighth, that is freed at once when the limit is exceeded: to find the slowest
-/// clients, all are looked at.
+/// An eighth of a limit is freed at once when the limit is exceeded, because each search for the slowest
+/// clients looks at all clients.
 const SHED_PART: u64 = 8;
 
-/// Above half of the limit on unsent bytes, a client that has taken nothing for so long is closed. Even
+/// Above half of the limit on unsent bytes, a client that has taken nothing for this long is closed. Even
 /// over a very slow line, a client that reads takes something in this time.
 const SHED_AFTER: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ const SHED_PAUSE: Duration = Duration::from_millis(100);
 /// Between two sweeps.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The least between two sweeps while marketd stops: its end waits for the clients, as long as they linger.
+/// The shortest time between two sweeps while marketd stops: the end waits for clients that linger.
 const SWEEP_OF_END: Duration = Duration::from_millis(25);
 
 /// Between two parts of one sweep.
@@ -76,10 +76,10 @@ impl Clients {
         is_done
     }
 
-    /// Closes connections that leave too much unread or send too much. Above half of the limit on unsent
-    /// bytes, those that have taken nothing for a while; above the limit, those that have taken nothing for
-    /// the longest time, at once. The one that was the last to take something is never closed for that,
-    /// however long its response is.
+    /// Closes the slowest connections if all together hold too much. Above half of the limit on unsent bytes,
+    /// only connections that have taken nothing for `SHED_AFTER` are closed. Above the limit, the slowest
+    /// are closed at once, but not the one that took something last, however long its response is. Above
+    /// the limit on unread requests, the slowest senders are closed at once.
     pub fn shed(&mut self, cx: &mut Context) {
         let limits = &cx.config.limits;
         let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);
@@ -97,9 +97,9 @@ impl Clients {
         }
     }
 
-    /// Closes the slowest connections until an eighth of the limit is free again. `held`: the bytes that
-    /// count; `all`: those of all clients. Of the slowest, `spared` stay, and those that are slow for less
-    /// than `patience`.
+    /// Closes the slowest connections until an eighth of `most` is free again. `held`: the bytes of a client
+    /// that count; `all`: the same bytes of all clients. The last `spared` of the slow connections stay open.
+    /// A connection is slow once it has made no progress for `patience`.
     fn close_slowest(
         &mut self,
         held: fn(&HeldByClient) -> u32,
@@ -128,8 +128,8 @@ impl Clients {
     }
 }
 
-/// Since when a client lets us wait: since its head or body began, or since it last took some of its output;
-/// `now` if it waits for us. `None` if it is about to leave.
+/// Since when a client keeps us waiting: since its head or body began, or since it last took some of its
+/// output. `now` if the client waits for us. `None` if its connection is closing, or is the demo exchange's.
 fn slow_since(it: &Connection, now: Mono) -> Option<Mono> {
     match it.phase {
         _ if it.service == Service::Demo => None,

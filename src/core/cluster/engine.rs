@@ -2,9 +2,9 @@
 //!
 //! [`Engine`] owns the two connections of its [`Upstream`] (one for commands, one that waits for entries of
 //! streams) and what they carry ([`Link`]), the way to it ([`EngineRoute`]), the back-off, the names of its
-//! keys, its time, and why it is down. It is up once user and password are taken, a script has run, and a
-//! stream was read: so a replica, a full engine, one that
-//! still loads and one with too few rights are down. One that replies too late to keep a lease is down too.
+//! keys, its time, and why it is down. The engine is up once user and password are taken, a script has run,
+//! and a stream was read. So an engine counts as down if it is a replica, is full, still loads, or gives too
+//! few rights. An engine that replies too late to keep a lease is down too.
 //!
 //! No log line or error of it contains the user or the password.
 
@@ -23,20 +23,20 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// First wait before the next try, doubled with each up to [`BACKOFF`], less up to half: a node that has lost
-/// one reply is back before its lease ends.
+/// The wait before the first retry. It doubles with each retry, up to [`BACKOFF`], and each wait is shortened
+/// at random by up to half. So a node that has lost one reply is back before its lease ends.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
-/// Longest wait before the next try: all nodes are to be back soon after the engine is. An engine that was
-/// up for less than this counts as one that failed again.
+/// The longest wait before the next retry: all nodes are to be back soon after the engine is. If the engine
+/// fails after it was up for less than this, the wait goes on doubling.
 const BACKOFF: Duration = Duration::from_secs(1);
 
 /// Heartbeats from which the time of the engine is computed. The one with the shortest trip is the most
 /// exact.
 const TIMES: usize = 8;
 
-/// The part of a lease for which the engine waits for an entry before it replies that there is none. A source
-/// that is followed anew is read after this at the latest.
+/// A lease has this many times the time for which the engine waits for an entry before it replies that there
+/// is none. A source that is followed anew is read after that time at the latest.
 pub const BLOCKS: u32 = 12;
 
 /// Connections that may be open or not closed yet.
@@ -104,8 +104,8 @@ impl Engine {
         self.lease * 9 / 10
     }
 
-    /// How long it may take to connect, and to reply: a renewal that comes just in time is sent before the
-    /// trust in the one before it ends.
+    /// How long connecting and replying may take. A lease is renewed every half tick. So a reply that comes
+    /// just in time comes before the trust in the renewal before it ends.
     fn timeout(&self) -> Duration {
         self.trusted() - self.tick() / 2
     }
@@ -171,8 +171,8 @@ impl Engine {
         }
     }
 
-    /// Notes the time of the engine, from the reply to a heartbeat that was sent at `sent_at`, and has the
-    /// other connection opened.
+    /// Notes the time of the engine, from the reply to a heartbeat that was sent at `sent_at`. Opens the
+    /// connection that waits for entries, if it is closed.
     pub fn beaten(&mut self, ms: i64, sent_at: Mono, cx: &mut Context) {
         self.zeros.push_back(ms.saturating_sub_unsigned(sent_at.0 / 1000));
         if self.zeros.len() > TIMES {
@@ -197,7 +197,7 @@ impl Engine {
         zero.saturating_add_unsigned(now.0 / 1000)
     }
 
-    /// True if it takes one more command with so many bytes.
+    /// True if it takes one more command of this many bytes.
     pub fn has_room(&mut self, bytes: usize) -> bool {
         self.is_up && self.links[COMMANDS].has_room(bytes)
     }

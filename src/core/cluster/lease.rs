@@ -66,9 +66,9 @@ pub struct Lease {
     pub is_free: bool,
     /// How often it was given away because its exchange failed, since it last answered here.
     pub failures: u32,
-    /// What was read last of the stream that is followed.
+    /// The entry that was read last of the stream that is followed.
     pub place: Option<EntryId>,
-    /// What was read last of the requests for candles.
+    /// The entry that was read last of the requests for candles.
     pub asks: EntryId,
     /// The version of the market list that was read last; `None`: none yet.
     pub list: Option<u64>,
@@ -84,17 +84,17 @@ pub struct Lease {
 pub struct Nodes {
     /// How many there are.
     pub seen: usize,
-    /// Those that give signs of life.
+    /// Nodes that give signs of life.
     pub live: BTreeSet<String>,
-    /// Those that ended without a word, or are cut off.
+    /// Nodes that ended without leaving the list, or are cut off.
     pub lost: BTreeSet<String>,
 }
 
 impl Nodes {
-    /// Into how many parts a node in this role divides the budget. A collector has all of it; half while
-    /// nodes are lost or collect for themselves, which share the other half. If one of the lost may be the
-    /// collector before it, that one has the first half, and this collector has the part of those that are
-    /// not lost.
+    /// Into how many parts the budget is divided, of which a node in this role has one. A collector has all
+    /// of the budget. While nodes are lost or collect for themselves, it has half, and they share the other
+    /// half. If the former collector may be one of the lost nodes, the former collector has the first half.
+    /// Then this collector has the parts of all nodes that are not lost.
     pub fn spenders(&self, role: Role, lease: &Lease) -> u32 {
         let others = 2 * self.seen.saturating_sub(1).max(1);
         let has_rival = lease.rival.is_some();
@@ -132,7 +132,8 @@ impl Lease {
         self.held.filter(|held| now < held.until).map(|held| held.epoch)
     }
 
-    /// The role of the source, and sets when it changes. `stale`: how long an entry may be missing.
+    /// Returns the role of the source, and sets when the role changes. `stale`: how long entries may be
+    /// missing.
     pub fn role(&mut self, is_up: bool, stale: Duration, now: Mono) -> Role {
         let until = self.held.map_or(self.heard_at + stale, |held| held.until);
         self.changes_at = if now < until { until } else { Mono::NEVER };
@@ -146,7 +147,7 @@ impl Lease {
         }
     }
 
-    /// It is not ours. The stream is read from where its last whole poll begins.
+    /// The lease is not ours. The stream is read from where its last whole poll begins.
     pub fn lost(&mut self, now: Mono) {
         if self.held.take().is_some() {
             self.heard_at = now;
@@ -155,8 +156,8 @@ impl Lease {
         self.due = now;
     }
 
-    /// Counts an entry of so many bytes. Returns how many entries the stream keeps: as many as fit into
-    /// `STREAM_BYTES`, but at least three polls and 16 more.
+    /// Counts an entry of this many bytes. Returns how many entries the stream keeps: as many as fit into
+    /// `STREAM_BYTES`, at most `MOST_ENTRIES`, but in any case three polls and 16 more.
     pub fn keep(&mut self, bytes: usize, is_first: bool) -> u64 {
         let size = &mut self.size;
         size.mean_bytes = (size.mean_bytes * 7 + bytes as u64) / 8;

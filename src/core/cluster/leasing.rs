@@ -1,8 +1,7 @@
 //! Leases: this node looks at those of other nodes, takes free ones, renews its own, and gives some away.
 //!
-//! A collector gives a source to a node that has it too, and collects at least two sources fewer; or to any
-//! such node, after the exchange has failed here for a while. Whoever wants a source says so when it looks at
-//! the lease.
+//! A node that wants a source says so when it looks at the lease. The collector gives the source to such a
+//! node if that node collects at least two sources fewer, or if the exchange has failed here for a while.
 
 use super::lease::{Held, node_of};
 use super::link::EntryId;
@@ -51,7 +50,7 @@ impl Cluster {
         } else {
             lease.due = now + tick;
             let wants = if is_barred || now < lease.barred_until { -1 } else { held };
-            // A node that has given it away takes it only if nobody else does.
+            // A node that has given the source away takes it back only if nobody else takes it.
             let is_left = now < self.settled_at || now < lease.barred_until && !lease.is_free;
             let takes = u8::from(lease.held.is_some() || !is_left);
             let (what, role) = (sources[id].identity(), sources[id].role());
@@ -67,7 +66,8 @@ impl Cluster {
         self.leases.iter().filter(|it| it.epoch(now).is_some()).count() as u64
     }
 
-    /// How long this node waits before it looks at a lease that may be free: the longer, the more it has.
+    /// How long this node waits before it looks at a lease that may be free. The more leases it has, the
+    /// longer it waits.
     pub(super) fn patience(&mut self, now: Mono) -> Duration {
         let unit = self.engine.lease / 600;
         unit * self.held(now) as u32 + unit * self.engine.rng.below(10) as u32
@@ -97,7 +97,7 @@ impl Cluster {
         let what = String::from_utf8_lossy(reply.bytes_at(6));
         lease.is_free = left.is_zero();
         if lease.is_free {
-            // Those who have not given it away come first.
+            // Nodes that have not given the source away come first.
             lease.due = self.settled_at.max(now + self.engine.lease / 60);
         } else if !what.is_empty() && what != sources[id].identity() {
             return self.spoil(id, format!("another node collects {what} under this id"), cx);
@@ -150,7 +150,7 @@ impl Cluster {
         }
     }
 
-    /// The reply to a renewal has come, before which so much was spent.
+    /// Takes in the reply to a renewal. `spent`: what was spent before the renewal was sent.
     pub(super) fn renewed(
         &mut self,
         id: SourceId,
@@ -184,8 +184,8 @@ impl Cluster {
         }
     }
 
-    /// Lets a source go, and tells the followers, so that another node takes it at once: this one, if it is
-    /// named.
+    /// Lets a source go, and tells the followers, so that another node takes it at once. If `to` names a run,
+    /// that run gets the lease.
     pub(super) fn release(
         &mut self,
         id: SourceId,
@@ -199,7 +199,7 @@ impl Cluster {
         };
         lease.lost(cx.now.mono);
         let mut entry = sources[id].entry(Update::Released(to.map(Into::into)), cx.now, cx);
-        // Whoever takes over tries at once.
+        // The node that takes over does not back off.
         (entry.head.epoch, entry.head.rest_ms) = (epoch, 0);
         let bytes = encode(&entry);
         let keep = lease.keep(bytes.len(), false);

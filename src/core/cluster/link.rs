@@ -1,7 +1,7 @@
 //! What a connection to the engine carries: commands out, replies in, in their order.
 //!
-//! [`Link`] owns the bytes that are to be sent, those of a reply that is not complete, and the commands that
-//! wait for one, each with its deadline. It is empty while its connection is not open.
+//! [`Link`] owns the bytes to send, the bytes of an incomplete reply, and the commands that wait for a reply,
+//! each with its deadline. It is empty while its connection is not open.
 //!
 //! A stream of the engine is named by a [`StreamKey`], a place in it by an [`EntryId`]; [`Unread`] is what
 //! was read of streams and not applied.
@@ -28,7 +28,7 @@ const KEPT_BYTES: usize = 256 * 1024;
 pub enum EngineCommand {
     /// User and password.
     Auth,
-    /// Runs a script, for a source if it is about one. The last one comes back with the reply.
+    /// Runs a script, for a source if it is about one. The number comes back with the reply.
     Run(Script, SourceId, u64),
     /// Reads the market list.
     GetList(SourceId),
@@ -60,7 +60,7 @@ pub struct PendingCommand {
 }
 
 impl Link {
-    /// True if there is room for one more command with so many bytes.
+    /// True if there is room for one more command of this many bytes.
     pub fn has_room(&self, bytes: usize) -> bool {
         let is_free = self.out.is_empty() || self.out.len() + bytes <= MOST_WAITING;
         is_free && self.pending.len() < MOST_PENDING
@@ -72,7 +72,7 @@ impl Link {
         self.pending.push_back(PendingCommand { command, sent_at, deadline });
     }
 
-    /// So many of them were sent.
+    /// This many bytes of `out` were sent.
     pub fn sent_bytes(&mut self, count: usize) {
         drop_first(&mut self.out, count);
     }
@@ -107,7 +107,7 @@ fn drop_first(buffer: &mut Vec<u8>, count: usize) {
 /// The name of an entry of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryId {
-    /// The engine's time of it.
+    /// The engine's time when the entry was added.
     pub ms: u64,
     /// Its number within the millisecond.
     pub number: u64,
@@ -120,7 +120,7 @@ impl EntryId {
         Some(EntryId { ms: ms.parse().ok()?, number: number.parse().ok()? })
     }
 
-    /// The one before it: reading behind that begins with this one.
+    /// The id just before this one: a read from there begins with this entry.
     pub fn before(self) -> EntryId {
         match self.number.checked_sub(1) {
             Some(number) => EntryId { number, ..self },

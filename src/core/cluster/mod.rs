@@ -47,7 +47,7 @@ const SETTLING: Duration = Duration::from_millis(1100);
 /// How long the shutdown waits until the engine has taken the last commands.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A clock of this node that differs from the engine's by more than this is told of.
+/// If this node's clock differs from the engine's by more than this, the difference is reported.
 const CLOCK_OFF_MS: i64 = 2000;
 
 /// Requests for candles that stay in the engine.
@@ -60,7 +60,7 @@ const MOST_ENTRY: usize = 1024 * 1024;
 pub struct Cluster {
     /// The engine, which owns the connections.
     pub engine: Engine,
-    /// The name of this run of this node: `node#run`. Runs of one node are in the order of their starts.
+    /// The name of this run of this node: `node#run`. The names of a node's runs sort by their starts.
     run: String,
     /// By `SourceId`.
     leases: Vec<Lease>,
@@ -68,14 +68,14 @@ pub struct Cluster {
     unread: VecDeque<Unread>,
     /// The streams in the read that is under way.
     streams: Vec<StreamKey>,
-    /// Until when nothing is read, because a stream was none.
+    /// Until when nothing is read, because the key of a stream held something else.
     reads_from: Mono,
     /// The nodes, as the last heartbeat told.
     nodes: Nodes,
     /// When the first heartbeat was answered.
     joined_at: Option<Mono>,
     beat_at: Mono,
-    /// From when on this node gives another source away because it has more than others.
+    /// From this time on, this node may give another source away because it has more than others.
     gives_from: Mono,
     /// After the engine was down: until then, a free lease is left to the node that had it.
     settled_at: Mono,
@@ -237,7 +237,7 @@ impl Cluster {
         }
     }
 
-    /// Lets leases run out by this node's own clock, and lets the sources know, and the metrics.
+    /// Lets leases run out by this node's own clock, and tells the sources and the metrics.
     fn update_sources(&mut self, sources: &mut Sources, cx: &mut Context) {
         for id in self.ids() {
             self.tell_role(id, sources, cx);
@@ -248,7 +248,7 @@ impl Cluster {
         status.format = format;
     }
 
-    /// The end has begun: lets all sources go.
+    /// The shutdown has begun: lets all sources go.
     pub fn shut_down(&mut self, sources: &mut Sources, cx: &mut Context) {
         self.ends_at = Some(cx.now.mono + END_TIMEOUT);
         for id in self.ids() {
@@ -257,7 +257,7 @@ impl Cluster {
         self.leave_nodes(cx);
     }
 
-    /// Takes this run off the list of nodes: it is not lost.
+    /// Takes this run off the list of nodes, so that it does not count as lost.
     fn leave_nodes(&mut self, cx: &mut Context) {
         let nodes = self.engine.key(SourceId::ENGINE, "nodes", cx);
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
@@ -288,9 +288,9 @@ impl Cluster {
         };
         let (mut live, mut lost) = (names(live), names(lost));
         live.insert(node_of(&self.run).to_string());
-        // A node that was started again has ended the run before.
+        // If a node was started again, its former run has ended.
         lost.retain(|node| !live.contains(node));
-        // An engine that has lost its data is told by one after the other.
+        // If the engine has lost its data, the nodes are back in its list one after the other.
         let before = if self.engine.is_settled(now) { 0 } else { self.nodes.seen };
         self.nodes = Nodes { seen: before.max(live.len() + lost.len()), live, lost };
         let off_ms = cx.now.unix.0.saturating_sub(self.engine.time_ms(now));
@@ -313,7 +313,7 @@ impl Cluster {
         self.engine.upstream.open(cx);
     }
 
-    /// Tells the other nodes something of a source.
+    /// Tells the other nodes what a source has for them.
     fn tell(&mut self, id: SourceId, told: Outbound, cx: &mut Context) {
         let is_told = match told {
             Outbound::Entry(entry) => self.publish(id, *entry, cx),

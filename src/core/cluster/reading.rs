@@ -1,5 +1,5 @@
 //! What this node is told by the others: entries of the sources that it follows, market lists, and requests
-//! for candles of those that it collects. Each reply of the engine comes here first.
+//! for candles of the sources that it collects. Each reply of the engine comes here first.
 //!
 //! What was read and not applied is bounded by one reply: nothing more is read before all of it is applied.
 
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Entries of one stream in one reply.
 const ENTRIES: &[u8] = b"16";
 
-/// Responses that may wait to be applied before more entries are.
+/// Entries are applied only while fewer staged responses than this wait to be applied.
 const MOST_STAGED: usize = 8;
 
 /// Most characters of an error of the engine that are logged.
@@ -56,7 +56,7 @@ impl Cluster {
         self.read_on(cx);
     }
 
-    /// What cannot be read is passed over. The first time, the log says so.
+    /// Passes over an entry that cannot be read. The first time, the log says so.
     fn note_unreadable(
         &mut self,
         source: SourceId,
@@ -88,7 +88,7 @@ impl Cluster {
         let (now, patience) = (cx.now.mono, self.patience(cx.now.mono));
         let lease = &mut self.leases[source.index()];
         if entry.head.epoch < lease.live {
-            // Of a collector before the present one, in an engine that came back with old data.
+            // The entry is of a former collector: the engine came back with old data.
             return;
         }
         (lease.heard_at, lease.format) = (now, None);
@@ -111,7 +111,7 @@ impl Cluster {
         let ahead = self.engine.time_ms(cx.now.mono).unsigned_abs() + AHEAD_MS;
         let lease = &mut self.leases[id.index()];
         let place = lease.place.unwrap_or(from.map_or(EntryId::default(), EntryId::before));
-        // If the engine's clock went back, what it adds comes before the place.
+        // If the engine's clock went back, new entries come before the place.
         lease.place = Some(if place.ms > ahead { place.min(last) } else { place });
         if lease.list.replace(version) != Some(version) {
             let key = self.engine.key(id, "list", cx);
@@ -195,7 +195,7 @@ impl Cluster {
                 match (is_ask, &mut lease.place) {
                     (true, _) => lease.asks = id,
                     (false, Some(place)) => *place = id,
-                    // It is not followed any more.
+                    // The source is not followed any more.
                     (false, None) => continue,
                 }
                 // Entries with other fields are not of marketd, and are ignored.
@@ -283,7 +283,7 @@ impl Cluster {
                 self.spoil(id, "a key of the source is malformed".to_string(), cx);
             }
             EngineCommand::Read if is_of_key => {
-                // Each renewal and each look finds out of which source it is.
+                // The next renewals and looks find out which source the key belongs to.
                 self.reads_from = cx.now.mono + self.engine.tick();
             }
             EngineCommand::GetList(_) | EngineCommand::Other if is_of_key => {}
@@ -312,7 +312,7 @@ fn refusal(command: EngineCommand, error: &[u8]) -> String {
     let word = error.split(' ').next().unwrap_or("");
     let told: String = error.chars().take(MOST_TOLD).collect();
     match word {
-        // Engines repeat the arguments of commands that they do not know.
+        // An engine that does not know the command repeats its arguments, with the password.
         _ if command == EngineCommand::Auth => "wrong user or password".to_string(),
         "NOAUTH" => "user and password required".to_string(),
         "WRONGPASS" => "wrong user or password".to_string(),
@@ -320,7 +320,7 @@ fn refusal(command: EngineCommand, error: &[u8]) -> String {
         "READONLY" => "read-only replica".to_string(),
         "LOADING" => "loading its data".to_string(),
         "OOM" => "out of memory".to_string(),
-        // Some keys are at either node, until all are at one, which `MOVED` names then.
+        // While keys move, either node has some of them. Once one node has all, `MOVED` names it.
         "ASK" | "TRYAGAIN" => "the Redis cluster is moving the keys to another node".to_string(),
         _ => format!("command refused: {told}"),
     }

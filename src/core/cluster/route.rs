@@ -1,15 +1,15 @@
 //! The way to the engine: the configured address, and the node of a Redis cluster that has the keys.
 //!
-//! Every key of ours is in one slot. So a node that replies `MOVED slot host:port` to one command names the
-//! node for all of them, and [`EngineRoute`] leads there from then on, with the same user and password. When
-//! that one fails, the configured address is tried again, and the two take turns: either may be the one that
-//! knows better.
+//! All keys of marketd are in one slot. So a node that replies `MOVED slot host:port` to one command names
+//! the node for all of them. [`EngineRoute`] leads to that node from then on, with the same user and
+//! password. When the node fails, the configured address is tried again. The two take turns, because either
+//! may be the one that knows where the keys are.
 
 use crate::config::EngineUrl;
 use crate::core::upstream::Route;
 
-/// Nodes that may send us on before one of them has served: a cluster whose nodes agree needs one, and one
-/// more while it moves the slot.
+/// How often nodes may redirect this one before one of them serves. A stable cluster redirects once; one more
+/// redirect happens while a slot moves.
 const MOST_HOPS: u8 = 4;
 
 /// Longest name of a host (RFC 1035).
@@ -35,7 +35,7 @@ impl EngineRoute {
         EngineRoute { url, configured, other: None, hops: 0 }
     }
 
-    /// The same as a route: without a proxy.
+    /// Where it leads now, as a [`Route`] without a proxy.
     pub fn direct(&self) -> Route {
         let (host, port) = (self.url.host.clone(), self.url.port);
         Route { host, port, is_tls: self.url.tls, proxy: None }
@@ -46,8 +46,8 @@ impl EngineRoute {
         self.hops = 0;
     }
 
-    /// It cannot be used. Unless another of its addresses may be, the other place has its turn: then it is
-    /// `true`.
+    /// The engine cannot be used. If the host has no other address to try, the other place has its turn.
+    /// Returns true if the route leads elsewhere now.
     pub fn failed(&mut self, has_other_address: bool) -> bool {
         self.hops = 0;
         let other = self.other.take_if(|_| !has_other_address);
@@ -78,7 +78,7 @@ impl EngineRoute {
     }
 }
 
-/// Reads `slot host:port`. No host means the one that is connected to.
+/// Reads `slot host:port`. An empty host means the present `host`.
 fn parse(told: &[u8], host: &str) -> Option<Place> {
     let (_, place) = std::str::from_utf8(told).ok()?.split_once(' ')?;
     let (named, port) = place.trim_end().rsplit_once(':')?;

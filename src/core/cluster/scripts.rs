@@ -7,17 +7,17 @@ pub enum Script {
     /// Tells that a run of a node lives. Arguments: run.
     /// Returns the time, and the runs with the time of their last sign of life.
     Beat,
-    /// Looks at a lease, and takes it if that is given to this run, or free and `takes` is 1. Arguments: run,
-    /// lease time, newest epoch that the node has seen, what it collects, how many sources it collects if it
-    /// wants this one too, or -1, `takes`, 1 if it collects this one for itself.
+    /// Looks at a lease. Takes it if it belongs to this run, or if it is free and `takes` is 1. Arguments:
+    /// run, lease time, newest epoch that the node has seen, what it collects, how many sources it collects
+    /// (-1 if it does not want this one), `takes`, 1 if it collects this one for itself.
     /// Returns whether it was taken, epoch, milliseconds that are left, where to read from, the newest entry,
-    /// the version of the list, what is collected; of the lease before: holder, whether that one has let go,
-    /// what it has left of the budget, and for how long.
+    /// the version of the list, what is collected. Then, of the lease before: holder, whether the holder has
+    /// let go, what it had left of the budget, and how long ago.
     Look,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
     /// time, what is left of the budget.
-    /// Returns 1, a run that wants the source, how many it collects, 1 if a node collects it for itself; or
-    /// 0.
+    /// Returns 0 if the lease is not the holder's. Otherwise returns 1, a run that wants the source, how many
+    /// sources that run collects, 1 if a node collects the source for itself.
     Renew,
     /// Adds an entry. Arguments: holder, epoch, entries that stay, bits for the first and the last entry of
     /// a poll, entry.
@@ -46,9 +46,10 @@ impl Script {
     }
 }
 
-/// The engine's time in milliseconds; what a lease says; whether it is this node's. An epoch that no node can
-/// have reached counts as none. Whoever has a lease looks at its streams (`touch`): if one is no stream, the
-/// command fails. Keys that nobody renews for a day expire.
+/// What the scripts share: the engine's time in milliseconds, what a lease says, and whether it is this
+/// node's. An epoch that no node can have reached counts as none. A script of a node that has a lease looks
+/// at its streams (`touch`): if the key of one holds something else, the command fails. Keys that nobody
+/// renews for a day expire.
 const COMMON: &str = "\
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)

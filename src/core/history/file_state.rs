@@ -26,7 +26,7 @@ use std::time::Duration;
 /// How long requests for candles wait for the load of a file that was opened.
 const LOADING: Duration = Duration::from_secs(30);
 
-/// Before a load that failed is tried again.
+/// After a failure, how long until the file is loaded again.
 const RELOAD: Duration = Duration::from_secs(30);
 
 /// Notes the size of the file. From `limits.historyBytes` on, only markets that the configuration names
@@ -49,7 +49,7 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 /// See the module's page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileState {
-    /// It cannot be used for now. When it is loaded again, if no other job opens it before.
+    /// It cannot be used for now. It is loaded again at this time, if no other job opens it before.
     NotOpen(Option<Mono>),
     /// The disk thread reports what the file holds. Requests for candles wait for that until this time.
     /// `None`: they do not wait.
@@ -150,7 +150,7 @@ impl FileState {
                     log::warn!(target: HISTORY, "invalid rows skipped rows={}", loaded.unsound);
                 }
             }
-            // It was told why.
+            // `failed` has logged the reason.
             Err(StoreError::NotOpen) => {}
             Err(error) => log::error!(target: HISTORY, "load failed error={}", quoted(error)),
         }

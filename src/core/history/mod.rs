@@ -113,8 +113,8 @@ impl History {
         self.file.may_store(key, cx)
     }
 
-    /// True if further changes may join the batch. Without room, they may as long as the disk works: no
-    /// candles are requested then, so only those come that were requested before.
+    /// True if further changes may join the batch. Without room, they may join as long as the disk works: no
+    /// candles are requested then, so only candles that were requested before still come.
     fn batch_may_grow(&self) -> bool {
         self.writer.has_room() || !self.is_failing()
     }
@@ -135,7 +135,7 @@ impl History {
         is_taken.then(|| self.writer.changes(key, cx))
     }
 
-    /// Removes these slots from the file with the next batch, even if that has no room: a removal weighs
+    /// Removes these slots from the file with the next batch, even if the batch has no room: a removal weighs
     /// little.
     pub fn forget(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
         if self.file.takes_changes() {
@@ -143,7 +143,7 @@ impl History {
         }
     }
 
-    /// Reads those of these slots that are archived and not in memory. The series must be open.
+    /// Reads the slots of this range that are archived and not in memory. The series must be open.
     pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
         match self.file.is_on() {
             _ if self.awaits_load(key.source) => ReadStart::NotLoaded,
@@ -212,7 +212,7 @@ impl History {
         }
     }
 
-    /// Adds the eviction of old candles to the batch, unless one is being written or the disk fails.
+    /// Adds the eviction of old candles to the batch, unless a batch is being written or the disk fails.
     fn evict(&mut self, cx: &mut Context) {
         let is_well = self.file.is_on() && !self.is_failing();
         let has_more = is_well && (self.is_writing() || self.writer.evict(cx));

@@ -1,5 +1,5 @@
-//! The names of series and quotes in the file, and their keys in the core. What the file names of
-//! sources that are no longer configured has no key: it is kept, and not served.
+//! The names of series and quotes in the file, and their keys in the core. Series and quotes of a source that
+//! is no longer configured have no key. They stay in the file, and are not served.
 
 use crate::core::context::Context;
 use crate::history::{QuoteName, SeriesName};

@@ -1,8 +1,8 @@
 //! Candles on their way back from the file.
 //!
-//! [`Reads`] owns which slots of which series are being read, one page of a series at a time, the
-//! newest first. Clients that request the same share one read. It keeps no candle: a page goes into its
-//! series, from which charts are made.
+//! [`Reads`] owns which slots of which series are being read, one page of a series at a time, the newest
+//! first. Clients that request the same candles share one read. [`Reads`] keeps no candle: a page goes into
+//! its series, from which charts are made.
 
 use super::names::name_of;
 use crate::core::Action;
@@ -20,8 +20,8 @@ const ROWS: usize = 512;
 /// Calls of [`Charts::trim`] after each page: they evict more than a page holds.
 const TRIMS: usize = 2;
 
-/// Series that may be read at once: behind so many pages a client would wait for a second. These, a write
-/// and some loads have room in the disk thread's queue, so that it is never full.
+/// Series that may be read at once. Behind this many pages, a client would wait for a second. The queue of
+/// the disk thread has room for these reads, a write and some loads, so it is never full.
 const SERIES: usize = 64;
 
 /// See the module's page.
@@ -48,15 +48,16 @@ pub enum ReadStart {
 
 #[derive(Debug)]
 struct SeriesRead {
-    /// The hull of what clients wait for and is not read yet.
+    /// From the oldest to the newest slot that clients wait for and that is not read yet.
     slots: Range<i64>,
-    /// The page that is being read, and where it ends.
+    /// The ticket of the page that is being read.
     ticket: u64,
+    /// Where that page ends.
     end: i64,
 }
 
 impl Reads {
-    /// Reads those of these slots that are archived and not in memory; the series is open.
+    /// Reads the slots of this range that are archived and not in memory. The series must be open.
     pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
         let parts = only_archived(&cx.market.charts, key, slots.clone());
         let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
@@ -105,8 +106,8 @@ impl Reads {
         };
         self.is_failing = false;
         log::debug!(target: HISTORY, "read done ticket={ticket} candles={}", rows.candles.len());
-        // The next page ends where this one begins, so the read comes to its end. If a client has
-        // requested newer candles meanwhile, it starts again from these.
+        // The next page ends where this one begins, so the read comes to its end. If a client has requested
+        // newer candles meanwhile, the read starts again from the newer ones.
         if read.slots.end <= read.end {
             read.slots.end = rows.slots.start;
         }
@@ -120,7 +121,7 @@ impl Reads {
         Some((key, unsound))
     }
 
-    /// A page could not be read. Logged once, until one can.
+    /// Logs that a page could not be read, once until a page can be read again.
     fn failed(&mut self, key: SeriesKey, error: &StoreError, cx: &Context) {
         if !std::mem::replace(&mut self.is_failing, true) {
             let SeriesName { source, symbol, interval } = name_of(key, cx);
@@ -133,7 +134,7 @@ impl Reads {
         }
     }
 
-    /// Requests the next page of a series, or is done with it.
+    /// Requests the next page of a series, or ends its read.
     fn next_page(&mut self, key: SeriesKey, cx: &mut Context) {
         let Some(read) = self.wanted.get_mut(&key) else {
             return;

@@ -3,8 +3,8 @@
 //! [`Missing`] owns whether the file lacks something: changes were left out because the disk failed for
 //! long, or the file has gone and another one is open. [`Refill`] is the cursor of a walk over the
 //! series in memory. What is covered there and not archived goes into the next batches, slice by slice
-//! and while there is room. Nothing is requested: what memory has dropped is unknown, and is requested
-//! as such.
+//! and while there is room. The refill requests nothing. What memory has dropped is unknown, and is requested
+//! like other unknown candles.
 
 use super::names::name_of;
 use super::writer::Writer;
@@ -22,7 +22,7 @@ const SLOTS_A_SLICE: i64 = 128;
 pub struct Missing {
     /// True if the file lacks something for which no refill has begun.
     pub needs_refill: bool,
-    /// True if changes are left out, and none have been taken since.
+    /// True from the first change that is left out until the disk is well again.
     is_left_out: bool,
     /// The number of the batch after which a new file holds all that memory holds.
     refilled_with: Option<u64>,
@@ -78,14 +78,14 @@ fn on_disk_again(cx: &mut Context) {
 /// A walk over the series in memory.
 #[derive(Debug, Default)]
 pub struct Refill {
-    /// The last series that is written.
+    /// The last series that the walk has finished.
     behind: Option<SeriesKey>,
     /// The first slot to look at in the series after it.
     from: Option<i64>,
 }
 
 impl Refill {
-    /// Does one slice. `true`: all that memory holds is on its way.
+    /// Does one slice. Returns true once all that memory holds is on its way.
     pub fn step(
         &mut self,
         may_store: impl FnOnce(SeriesKey) -> bool,

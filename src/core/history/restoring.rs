@@ -1,9 +1,9 @@
 //! Restores what the file holds, as a *load* reports it: of all sources when the file is opened, and later of
 //! those that a reload of the configuration has added.
 //!
-//! Each load reports the whole file. After a reload, what it reports of the other sources is ignored: some of
-//! their changes may still be on their way to the file. Until it has ended, no candles of the added sources
-//! are requested, unless the disk fails.
+//! Each load reports the whole file. After a reload, what the load reports of the other sources is ignored:
+//! some of their changes may still be on their way to the file. Until the load has ended, no candles of the
+//! added sources are requested, unless the disk fails.
 
 use super::names::market_of;
 use super::work::Work;
@@ -85,8 +85,8 @@ impl History {
                     };
                     let key = SeriesKey { source, symbol, interval: *interval };
                     cx.stats.history.stored.insert(key, head.extent);
-                    // What lies ahead was stored by a clock that was ahead. A clock that is not known yet
-                    // hides that later.
+                    // Slots in the future were stored by a clock that was ahead. If the clock is not known
+                    // yet, it hides these slots later.
                     let now = interval.slot_of(cx.exchange_time(source));
                     let end = cx.stats[source].clock.map_or(i64::MAX, |_| now);
                     // If there are too many pieces, the newest count.

@@ -13,22 +13,22 @@ use crate::time::Mono;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Between two rounds of saving: what a crash loses of them. Each round writes every quote that has
-/// changed, which on a flash card should not be often.
+/// Between two rounds of saving. A crash loses the changes of this time. Each round writes every quote that
+/// has changed, which should not happen often on a flash card.
 const EVERY: Duration = Duration::from_secs(300);
 
 /// Symbols that one slice looks at: some 100 microseconds.
 pub const SYMBOLS_A_SLICE: usize = 128;
 
-/// A saved quote that is this many milliseconds older than the newest one of its source is of a market
-/// that had left the list: each round saves all that were polled since the one before, and a round of
-/// polls takes minutes at most.
+/// If a saved quote is this many milliseconds older than the newest one of its source, its market had left
+/// the list. Each round saves all quotes that were polled since the round before, and a round of polls takes
+/// minutes at most.
 pub const DELISTED_AFTER_MS: i64 = 3_600_000;
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct SavedQuotes {
-    /// Restored, and waiting for the rest of them, or for a market list.
+    /// Loaded quotes that wait for the end of the load, or for a market list.
     waiting: BTreeMap<SourceId, Quotes>,
     /// When the next round begins.
     pub next: Mono,
@@ -43,7 +43,7 @@ type Quotes = BTreeMap<SymbolId, SavedQuote>;
 pub struct SaveRound {
     /// The place among the known symbols.
     from: usize,
-    /// The version of the quotes when it began.
+    /// The version of the quotes when the round began.
     version: u64,
 }
 
@@ -51,13 +51,13 @@ pub struct SaveRound {
 #[derive(Debug)]
 pub struct Restore {
     source: SourceId,
-    /// True once their markets are known, as far as they may be.
+    /// True once the markets of the quotes are made known.
     is_known: bool,
     quotes: Quotes,
 }
 
 impl SavedQuotes {
-    /// Nothing is restored.
+    /// No quotes wait, and none are saved yet.
     pub fn new(now: Mono) -> SavedQuotes {
         SavedQuotes { next: now + EVERY, ..SavedQuotes::default() }
     }
@@ -71,7 +71,7 @@ impl SavedQuotes {
         Some(SaveRound { from: 0, version: cx.market.quotes.version() })
     }
 
-    /// Gathers one slice. `true`: the last one of this round.
+    /// Gathers one slice. Returns true if that was the last slice of the round.
     pub fn save(&mut self, round: &mut SaveRound, cx: &Context, batch: &mut Batch) -> bool {
         let Market { catalog, quotes, .. } = &cx.market;
         let known = catalog.known();
@@ -104,7 +104,8 @@ impl SavedQuotes {
         waiting.map(|(source, quotes)| Restore { source, is_known: false, quotes })
     }
 
-    /// The market list of a source has come: what it does not track is not restored.
+    /// The market list of a source has come. Quotes of markets that the source does not track are not
+    /// restored.
     pub fn listed(&mut self, source: SourceId) -> Option<Restore> {
         let quotes = self.waiting.remove(&source)?;
         Some(Restore { source, is_known: true, quotes })
@@ -132,7 +133,7 @@ impl SavedQuotes {
     }
 }
 
-/// The quotes of a source whose market it still listed.
+/// The symbols of a source whose markets the exchange still listed when the quotes were saved.
 fn still_listed(waiting: &Quotes) -> Vec<SymbolId> {
     let newest = waiting.values().map(|saved| saved.received_at).max();
     let was_listed = |saved: &SavedQuote| {
@@ -142,8 +143,8 @@ fn still_listed(waiting: &Quotes) -> Vec<SymbolId> {
     left.map(|(symbol, _)| *symbol).collect()
 }
 
-/// Gathers one slice of a source's rules, from this place among the known symbols. `true`: the last
-/// one. The file compares: what a list repeats is not written again.
+/// Gathers one slice of a source's rules, from this place among the known symbols. Returns true if that was
+/// the last slice. The disk thread does not write rules again that the file has already.
 pub fn save_rules(source: SourceId, from: &mut usize, cx: &Context, batch: &mut Batch) -> bool {
     let catalog = &cx.market.catalog;
     for symbol in catalog.known().iter().skip(*from).take(SYMBOLS_A_SLICE) {

@@ -1,7 +1,7 @@
 //! The jobs of the history: work that takes longer than a turn.
 //!
-//! The history steps one at a time ([`History::work`](super::History::work)), the first of those that
-//! can go on.
+//! The history steps one job at a time ([`History::work`](super::History::work)): the first one that can go
+//! on.
 
 use super::refill::Refill;
 use super::saved_quotes::{Restore, SaveRound};

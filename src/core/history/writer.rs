@@ -1,8 +1,8 @@
 //! Batches on their way to the file.
 //!
-//! [`Writer`] owns the batch of changes that is gathered for the next flush, the one that is being
-//! written, and the pace at which a failing disk is tried. It never drops a batch that comes back,
-//! except for a file that is given up.
+//! [`Writer`] owns the batch of changes that is gathered for the next flush, what is known of the batch that
+//! is being written, and the pace at which a failing disk is tried. It never drops a batch that comes back,
+//! except if the file is given up.
 //!
 //! ```text
 //! gathered -> sent -> written: its ranges are archived
@@ -33,9 +33,9 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 /// A write that takes longer counts as failed, until it ends.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// Weight of the changes that wait for the disk, or are being written: some 10 MB. Above it no candles
-/// are requested, so that nothing that was requested has to be dropped: on top comes at most a page for
-/// each upstream connection. While the disk fails, what comes beyond is left out, and is written from
+/// Weight of the changes that wait for the disk, or are being written: some 10 MB. Above this weight, no
+/// candles are requested. So no requested candle has to be dropped: at most one page for each upstream
+/// connection still comes. While the disk fails, changes above this weight are left out, and are written from
 /// memory later ([`super::refill`]).
 pub const PENDING: usize = 50_000;
 
@@ -61,8 +61,8 @@ pub enum Pace {
 /// Between two looks for candles that are older than what is kept.
 pub const SWEEP: Duration = Duration::from_secs(60);
 
-/// A series is evicted when its oldest slots are past the window by this part of it: now and then, and not
-/// every minute.
+/// Slots of a series are evicted once the oldest one is past the window by one part in so many of the window.
+/// So this happens now and then, and not every minute.
 const SLACK: i64 = 64;
 
 /// Slots that one batch evicts: some 20 ms of the disk thread, for which reads wait.
@@ -154,7 +154,7 @@ impl Writer {
         self.flush_at = None;
         let batch = std::mem::take(&mut self.batch);
         if batch.is_empty() {
-            // Series that were looked at, and have not changed.
+            // The batch names only series that have not changed.
             return;
         }
         self.number += 1;
@@ -231,8 +231,8 @@ impl Writer {
         }
     }
 
-    /// Archives some of the series that a batch has written, if the file still tells of them. `true`:
-    /// the last ones.
+    /// Archives some of the series that a batch has written, if the file is still readable. Returns true if
+    /// these were the last ones.
     pub fn archive(
         &self,
         written: &mut Vec<WrittenSeries>,
@@ -251,10 +251,10 @@ impl Writer {
             let current = key.interval.slot_of(cx.exchange_time(key.source));
             let charts = &mut cx.market.charts;
             series.forgotten.into_iter().for_each(|slots| charts.unarchive(key, slots));
-            // If the clock went back since, what lies ahead is hidden, and is written once more.
+            // If the clock went back since, slots in the future are hidden, and are written once more.
             let ended = |slots: Range<i64>| slots.start..slots.end.min(current);
             series.covered.into_iter().for_each(|slots| charts.archive(key, ended(slots)));
-            // What has changed since is not archived before that is written too.
+            // Slots that have changed since are not archived before the change is written too.
             let later = self.batch.series.get(&series.name).into_iter().flat_map(Changes::ranges);
             later.for_each(|slots| charts.unarchive(key, slots));
         }
@@ -276,15 +276,15 @@ impl Writer {
         self.flush_at = None;
     }
 
-    /// Evicts what is older than the window with the batch. True if there is more of it. The slots are not
-    /// archived from now on.
+    /// Evicts slots that are older than the window, with the batch. Returns true if there are more. The slots
+    /// are not archived from now on.
     pub fn evict(&mut self, cx: &mut Context) -> bool {
         let charts = &cx.market.charts;
         let (mut leaving, mut left) = (Vec::new(), SLOTS_A_BATCH);
         for (key, archived) in charts.archives() {
             let keep = charts.keep(key.interval);
-            // What an exchange says, which may be years ahead, evicts nothing before this machine's clock has
-            // got there. The clock of the demo exchange is given.
+            // An exchange's clock may be years ahead. It evicts nothing before this machine's clock has got
+            // there. The clock of the demo exchange is given, and counts as it is.
             let latest = cx.given_clock(key.source).map_or(cx.now.unix, |_| UnixMs(i64::MAX));
             let present = cx.exchange_time(key.source).min(latest);
             let before = key.interval.slot_of(present) - keep;

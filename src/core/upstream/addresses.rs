@@ -1,8 +1,8 @@
 //! The addresses of a host, in the order in which they are tried.
 //!
 //! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again: after
-//! five minutes, and when an address fails, at once if it had answered well. It is looked up never more than
-//! once at a time, and nobody waits for it while a good address is known. The last good addresses are kept
+//! five minutes, and when an address fails, at once if that address had answered well. There is at most one
+//! look-up at a time, and nobody waits for it while a good address is known. The last good addresses are kept
 //! for ever: most failures of name servers pass, and most addresses stay. A numeric address is never looked
 //! up. The driver does the look-up.
 //!
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Addresses of a name are looked up again after this.
 const AGE: Duration = Duration::from_secs(300);
 
-/// Between two look-ups that failures of addresses ask for, and before one for an address that has not
-/// answered well: while an exchange is down, its name is looked up with the polls, and name servers are
-/// not to be flooded either.
+/// The pause between two look-ups for addresses that have failed, before a look-up for an address that has
+/// not answered well, and after a look-up that failed. While an exchange is down, its name is looked up with
+/// the polls, and name servers must not be flooded either.
 const REST: Duration = Duration::from_secs(5);
 
 /// See the module's page.
@@ -29,7 +29,7 @@ pub struct Addresses {
     list: Vec<Address>,
     /// True while a look-up is under way.
     is_looking_up: bool,
-    /// The name is looked up at its next use from then on; [`Mono::NEVER`] for a numeric address.
+    /// From this time on, the next use of the name looks it up. [`Mono::NEVER`] for a numeric address.
     look_up_at: Mono,
     /// The failure of an address asks for no look-up before this.
     rest_until: Mono,
@@ -53,7 +53,7 @@ impl Address {
 }
 
 impl Addresses {
-    /// The address of a numeric host; none yet of a name.
+    /// The address of a numeric host. A name has no address yet.
     pub fn of(host: &str, port: u16) -> Addresses {
         let literal = host.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, port));
         Addresses {
@@ -64,7 +64,7 @@ impl Addresses {
         }
     }
 
-    /// True if this is one of them, and has not failed since it last answered well.
+    /// True if this address is in the list, and has not failed since it last answered well.
     pub fn is_good(&self, address: Option<SocketAddr>) -> bool {
         self.list.iter().any(|it| Some(it.at) == address && it.failed_at == Mono::default())
     }
@@ -84,7 +84,7 @@ impl Addresses {
         self.list.len() as u32
     }
 
-    /// The one that is tried first.
+    /// The address that is tried first.
     pub fn first(&self) -> Option<SocketAddr> {
         self.list.first().map(|it| it.at)
     }
@@ -103,15 +103,15 @@ impl Addresses {
 
     /// A request to this address was answered well.
     pub fn worked(&mut self, address: Option<SocketAddr>, now: Now) {
-        // It may have left the list meanwhile.
+        // The address may have left the list meanwhile.
         if let Some(known) = self.list.iter_mut().find(|it| Some(it.at) == address) {
             (known.good_at, known.failed_at) = (now.mono, Mono::default());
             self.sort();
         }
     }
 
-    /// What was begun at an address then has failed: the name may have moved. `false`: the address has
-    /// answered something else well meanwhile, so that it is not at fault.
+    /// What was begun at an address at `begun` has failed: the name may have moved. Returns false if the
+    /// address is not at fault, because it has answered something else well since.
     pub fn failed(&mut self, address: Option<SocketAddr>, begun: Mono, now: Now) -> bool {
         let known = self.list.iter_mut().find(|it| Some(it.at) == address);
         if address.is_none() || known.as_ref().is_some_and(|it| it.good_at > begun) {
@@ -140,7 +140,7 @@ impl Addresses {
         self.look_up_at = now.mono + AGE;
     }
 
-    /// The look-up has found nothing. `true`: the one before had found some.
+    /// The look-up has found nothing. Returns true if the look-up before it did not fail.
     pub fn not_found(&mut self, why: &str, now: Now) -> bool {
         (self.is_looking_up, self.look_up_at) = (false, now.mono + REST);
         self.trouble.replace(why.into()).is_none()
@@ -153,8 +153,8 @@ impl Addresses {
     }
 }
 
-/// The same addresses, with the two families in turn, that of the first address first (RFC 8305, 4): if
-/// one family is broken, as IPv6 is in many networks, it costs one attempt.
+/// The same addresses, with the two families in turn, beginning with the family of the first address (RFC
+/// 8305, 4). A broken family, as IPv6 is in many networks, then costs one attempt.
 fn alternating(list: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let leading = list.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =

@@ -10,10 +10,10 @@
 //! | open | what its user waits for | the deadline | idle or closed |
 //! | idle | a user, or the peer | a minute | open or closed |
 //!
-//! While it is being opened, a failure or the end of the time leads to connecting, at the next address, or
-//! to closed behind the last one. [`UpstreamConnection`] owns the state, the one deadline that the state has,
-//! and the tunnel. The driver connects and does the TLS handshake. [`super::Upstream`] owns the addresses,
-//! and its user what the connection carries.
+//! While a connection is being opened, a failure or the end of its time leads to connecting at the next
+//! address. After the last address, it leads to closed. [`UpstreamConnection`] owns the state, the one
+//! deadline that the state has, and the tunnel. The driver connects and does the TLS handshake.
+//! [`super::Upstream`] owns the addresses. Its user owns what the connection carries.
 
 use super::route::{Route, Tunnel};
 use crate::table::Key;
@@ -21,8 +21,8 @@ use crate::time::{Mono, Now};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An open connection that nobody has used for so long is closed. Many a network forgets it without a word
-/// soon after.
+/// An open connection that nobody has used for this long is closed. Many networks drop such a connection
+/// soon after, and tell nobody.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// See the table of the module's page.
@@ -58,16 +58,16 @@ pub struct UpstreamConnection {
     pub untried: u32,
     /// Until when its user waits: for the connection, then for what it carries.
     pub deadline: Mono,
-    /// When the state has had its time. `None`: closed.
+    /// When the time of the state ends. `None`: closed.
     pub due: Option<Mono>,
     /// The tunnel that the proxy was asked for.
     pub tunnel: Tunnel,
 }
 
 impl UpstreamConnection {
-    /// Begins a state. While it is being opened, the time until the deadline is divided among this attempt
-    /// and those that may follow, anew in every state: an address that never answers leaves enough for the
-    /// others.
+    /// Begins a state. While the connection is being opened, each state divides the time that is left until
+    /// the deadline among this attempt and the attempts that may follow. So an address that never answers
+    /// leaves enough time for the others.
     pub fn enter(&mut self, state: ConnectState, now: Now) {
         self.state = state;
         self.due = match state {
@@ -80,7 +80,7 @@ impl UpstreamConnection {
         };
     }
 
-    /// What the present state was for is done: by the driver, or by the proxy. Returns the next one.
+    /// The driver or the proxy has done what the present state waits for. Returns the next state.
     pub fn advance(&mut self, route: &Route, now: Now) -> ConnectState {
         let is_connecting = self.state == ConnectState::Connecting;
         let proxy = route.proxy.as_ref().filter(|_| is_connecting);
@@ -108,7 +108,8 @@ impl UpstreamConnection {
         what.to_string()
     }
 
-    /// It is closed. The address of the last attempt stays.
+    /// Enters `Closed`. Returns the key of the socket to close, if there is one. The address of the last
+    /// attempt stays.
     pub fn close(&mut self) -> Option<Key> {
         (self.state, self.due, self.tunnel) = (ConnectState::Closed, None, Tunnel::default());
         self.key.take()

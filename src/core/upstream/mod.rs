@@ -1,12 +1,12 @@
-//! The way to one host, for everyone whom marketd connects to: exchanges, the proxies in front of them, and
-//! the engine of a cluster.
+//! The way to one host that marketd connects to: an exchange, the proxy in front of it, or the engine of a
+//! cluster.
 //!
 //! [`Upstream`] owns the [`Route`], the [`Addresses`] of the host, and a few [`UpstreamConnection`]s, whose
-//! life is the table of `connection`. Its user wants a connection, says until when it waits, and gets told
-//! what comes, and how the connection has [`Ended`]. Then the user says what it thinks of what came:
-//! [`Upstream::worked`] makes an address good, [`Upstream::failed`] has the others tried first, closes what
-//! is idle at this one, and has the name looked up again. It does not know what its connections carry, and
-//! repeats nothing.
+//! states are in the table of `connection`. Its user asks for a connection, and says until when it waits. The
+//! user is told what comes, and how the connection has [`Ended`]. Then the user judges what came.
+//! [`Upstream::worked`] makes an address good. [`Upstream::failed`] has the other addresses tried first,
+//! closes idle connections to this one, and has the name looked up again. An [`Upstream`] does not know what
+//! its connections carry, and repeats nothing.
 
 mod addresses;
 mod connection;
@@ -44,7 +44,7 @@ pub struct Upstream {
 /// what is sent and received, and its end.
 type Told<'a> = Result<Option<Event<'a>>, Ended>;
 
-/// How a connection has ended that its user wanted or used.
+/// How a connection that its user wanted or used has ended.
 #[derive(Debug)]
 pub struct Ended {
     /// True if it was open. Otherwise no address has led to an open one.
@@ -135,8 +135,8 @@ impl Upstream {
         cx.actions.extend(self.all[conn].key.map(Action::Flush));
     }
 
-    /// Tries the first address: those that have failed are the last. `false`: none is known, all were tried,
-    /// or there is no time.
+    /// Tries the first address. Addresses that have failed come last. Returns false if no address is known,
+    /// all were tried, or no time is left.
     fn try_next(&mut self, conn: usize, now: Now) -> bool {
         let it = &mut self.all[conn];
         let untried = it.untried.min(self.addresses.len());
@@ -158,8 +158,8 @@ impl Upstream {
         }
     }
 
-    /// Has the driver open the connections that are wanted, each under a new key. Without a key, it is tried
-    /// at the next call.
+    /// Has the driver open the connections that are wanted, each under a new key. If no key is free, the next
+    /// call tries again.
     pub fn open(&mut self, cx: &mut Context) {
         for (conn, it) in self.all.iter_mut().enumerate() {
             let is_wanted = it.key.is_none() && it.state == ConnectState::Connecting;
@@ -174,11 +174,11 @@ impl Upstream {
         }
     }
 
-    /// Takes in the addresses of the host, or why the look-up failed: then those that are known are kept.
-    /// Idle connections whose address has left the list are closed, those in use once they are idle. The
-    /// connections that have waited for it are due.
+    /// Takes in the addresses of the host, or why the look-up failed. After a failure, the known addresses
+    /// stay. A connection whose address has left the list is closed once it is idle. The connections that
+    /// have waited for the look-up are due.
     pub fn resolved(&mut self, Resolved { look_up, addresses }: Resolved, cx: &mut Context) {
-        // Its user may have been led elsewhere meanwhile.
+        // The route may lead elsewhere meanwhile.
         if (&*look_up.host, look_up.port) != self.route.peer() {
             return;
         }
@@ -247,7 +247,7 @@ impl Upstream {
         }
     }
 
-    /// What a state was for is done.
+    /// What a state waits for is done.
     fn advance<'a>(&mut self, conn: usize, key: Key, cx: &mut Context) -> Told<'a> {
         let next = self.all[conn].advance(&self.route, cx.now);
         if next == ConnectState::Securing {
@@ -256,8 +256,8 @@ impl Upstream {
         Ok((next == ConnectState::Open).then_some(Event::Connected))
     }
 
-    /// A connection has ended, by itself or (without `why`) because its state has had its time. While it is
-    /// being opened, the next address is tried.
+    /// A connection has ended, by itself or (without `why`) because the time of its state has ended. If it
+    /// was being opened, the next address is tried.
     fn lost<'a>(&mut self, conn: usize, why: Option<Broken>, cx: &mut Context) -> Told<'a> {
         let (state, what) = (self.all[conn].state, self.all[conn].obstacle(&self.route));
         let ended = Ended { was_open: state == ConnectState::Open, what, why };
@@ -277,7 +277,7 @@ impl Upstream {
         }
     }
 
-    /// Gives up what has had its time.
+    /// Gives up a state whose time has ended.
     pub fn handle_timeout<'a>(&mut self, conn: usize, cx: &mut Context) -> Told<'a> {
         let it = &self.all[conn];
         if it.due.is_none_or(|due| due > cx.now.mono) {
@@ -297,8 +297,8 @@ impl Upstream {
         self.close_idle(cx);
     }
 
-    /// What was begun then on a connection has failed, through the fault of its address, unless that has
-    /// answered something else well meanwhile.
+    /// What was begun on a connection at `begun` has failed. The address is at fault, unless it has answered
+    /// something else well since.
     pub fn failed(&mut self, conn: usize, begun: Mono, cx: &mut Context) {
         if self.addresses.failed(self.all[conn].address, begun, cx.now) {
             self.close_idle(cx);
@@ -311,7 +311,7 @@ impl Upstream {
         self.all[conn].enter(ConnectState::Idle, now);
     }
 
-    /// Closes what is idle at an address that has failed, or has left the list.
+    /// Closes idle connections to an address that has failed or has left the list.
     fn close_idle(&mut self, cx: &mut Context) {
         for it in &mut self.all {
             if it.state == ConnectState::Idle && !self.addresses.is_good(it.address) {
@@ -330,7 +330,7 @@ impl Upstream {
         (0..self.all.len()).for_each(|conn| self.close(conn, cx));
     }
 
-    /// This process was paused for so long: what is waited for gets as much more time.
+    /// This process was paused for this long: moves all deadlines by as much.
     pub fn postpone(&mut self, by: Duration) {
         for it in &mut self.all {
             it.deadline = it.deadline + by;

@@ -66,8 +66,8 @@ impl Tunnel {
         self.request.drain(..count);
     }
 
-    /// Takes in bytes of the proxy's response, whose head has at most `most`. `true`: the tunnel is open. The
-    /// error says why the proxy opens none.
+    /// Takes in bytes of the proxy's response, whose head has at most `most` bytes. Returns true if the
+    /// tunnel is open. The error says why the proxy opens no tunnel.
     pub fn receive(&mut self, bytes: &[u8], route: &Route, most: usize) -> Result<bool, String> {
         self.inbox.extend_from_slice(bytes);
         let parsed = parse_connected(&self.inbox, most);

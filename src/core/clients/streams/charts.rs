@@ -1,8 +1,8 @@
 //! The charts that streams follow, and their newest candles.
 //!
 //! Owns one entry for each chart that is followed, with the events of its newest candle and of the candles
-//! that have closed last: rendered once for all readers that are as far. It tells which candles a chart
-//! lacks, so that they are wished for as by a request for it.
+//! that have closed last. The events are rendered once for all readers that have got as far. It tells which
+//! candles a chart lacks, so that they are fetched as for a request of the chart.
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
@@ -16,11 +16,12 @@ use crate::time::UnixMs;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Closed candles of one chart that are sent together: of a client that was away, there may be thousands.
+/// Closed candles of one chart that are sent together. A client that was away may lack many.
 const CLOSES_A_PART: usize = 32;
 
-/// The slots before the newest closed candle whose closes a client is told that was away: as many as a chart
-/// has that is requested without a limit. Who was away for longer has to read the chart anyway.
+/// A client that was away is told the closes of this many slots before the newest closed candle: as many as a
+/// chart that is requested without a limit has. A client that was away for longer has to read the chart
+/// anyway.
 const MISSED_CLOSES: i64 = 500;
 
 /// Charts without a series that are asked for again in one second. Each costs a request or two.
@@ -43,7 +44,7 @@ struct Chart {
     /// The streams that follow this chart, and its place in each of them.
     readers: Readers,
     newest: Option<Newest>,
-    /// Events of that, by the form of decimals, once they are rendered.
+    /// Events up to the newest candle, by the form of decimals, once they are rendered.
     rendered: [Option<Rendered>; 2],
 }
 
@@ -63,12 +64,12 @@ struct Newest {
 struct Rendered {
     behind: UnixMs,
     events: Vec<Vec<u8>>,
-    /// The last candle here, if there are more.
+    /// The last candle of `events`, if more candles have closed.
     cut_at: Option<UnixMs>,
 }
 
 impl FollowedCharts {
-    /// A stream follows a chart at this place. Returns the candles that it lacks.
+    /// A stream follows a chart at this place. Returns the candles that the chart lacks.
     pub fn add(
         &mut self,
         followed: Followed,
@@ -92,7 +93,7 @@ impl FollowedCharts {
         }
     }
 
-    /// A stream does not follow it any more.
+    /// A stream does not follow a chart any more.
     pub fn remove(&mut self, followed: Followed, stream: Key) {
         if let Some(chart) = self.all.get_mut(&followed) {
             chart.readers.remove(stream);
@@ -123,8 +124,8 @@ impl FollowedCharts {
         cost
     }
 
-    /// The candles that some of the charts without a series lack: it could not be opened yet, or was closed
-    /// for another one. The series of the others are kept open.
+    /// The candles that some of the charts without a series lack. A chart has no series if it could not be
+    /// opened yet, or was closed for another one. The series of the other charts are kept open.
     pub fn without_series(&mut self, view: &View<'_>) -> Vec<SeriesSlots> {
         let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.all.range((behind, Bound::Unbounded));
@@ -134,7 +135,7 @@ impl FollowedCharts {
             self.asked_last = Some(*followed);
             if let Ok(key) = followed.series(view) {
                 match view.market.charts.get(key) {
-                    // It stays open as long as somebody reads it.
+                    // A series stays open as long as somebody reads it.
                     Some(series) => _ = series.touch(view.exchange_time(key.source)),
                     None => found.extend(followed.missing(view, key).map(|slots| (key, slots))),
                 }
@@ -158,7 +159,7 @@ impl FollowedCharts {
         let Some(Chart { newest: Some(newest), rendered, .. }) = self.all.get_mut(followed) else {
             return (&[], true);
         };
-        // A stream that begins is told the newest candle alone.
+        // A stream that begins is told only the newest candle.
         let before = followed.interval.step(newest.open, -1);
         let missed = newest.closed.map(|newest| followed.interval.step(newest, -MISSED_CLOSES));
         let behind = closed.unwrap_or(before).max(missed.unwrap_or(before));
@@ -176,7 +177,7 @@ impl FollowedCharts {
 }
 
 impl Chart {
-    /// Looks at its newest candle. Returns true if that has changed.
+    /// Looks at the newest candle. Returns true if it has changed.
     fn refresh(&mut self, followed: &Followed, view: &View<'_>) -> bool {
         let newest = Newest::of(followed, view);
         let has_changed = newest.is_some() && newest != self.newest;

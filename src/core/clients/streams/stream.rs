@@ -1,16 +1,16 @@
 //! One stream: what its reader is to be told, and what it has been told.
 //!
-//! Owns a place for each chart and each symbol, with the version that was noted last, and the set of
-//! those that have changed since they were sent. There is no queue: a place that changes again before it is
-//! sent is sent once, in its newest state. So the memory of a stream depends on its places, and not on how
-//! slow its reader is.
+//! Owns a place for each chart and each symbol, and the set of places that have changed since they were sent.
+//! There is no queue: a place that changes again before it is sent is sent once, in its newest state. So the
+//! memory of a stream depends on its places, and not on how slow its reader is.
 //!
 //! The places have their turns in rounds. What is written at a time ends with an id, which says how far the
-//! round has come: what had changed before the round began was sent of the places before there, and what had
-//! changed before the round before it, of the others. A client that comes back with it gets the rest.
+//! round has come. For the places up to there, the client has all changes from before this round began. For
+//! the other places, it has all changes from before the previous round began. A client that comes back with
+//! the id gets the rest.
 //!
-//! Whether a place has something to tell is decided when its turn comes: a quote, candles, or that they are
-//! gone, which is told once.
+//! What a place tells is decided when its turn comes: a quote, candles, or that they are gone, which is told
+//! once.
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::{
@@ -41,10 +41,10 @@ pub struct EventStream {
     pub line: Option<Box<str>>,
     /// The bytes of events that the client has taken.
     pub sent_bytes: usize,
-    /// What it sends. The places of charts come before those of symbols; if it has all symbols, a symbol's
-    /// place is its number.
+    /// What the stream sends. The places of charts come before the places of symbols. In a stream of all
+    /// symbols, the places of symbols are in the order of their numbers.
     pub asked: StreamRequest,
-    /// The version of the catalog that the unknown names and what is gone are from.
+    /// The version of the catalog that the stream was last compared with.
     catalog: u64,
     /// The places that have something to tell, or may have.
     pub changed: PlaceSet,
@@ -53,11 +53,12 @@ pub struct EventStream {
     /// The places of which the reader knows that they are gone.
     gone: PlaceSet,
     round: Round,
-    /// Until it has come so far again, a client that is cut off goes on where it did before.
+    /// How far the round had come when the client came back. No id is sent before the round has come this far
+    /// again, so a client that is cut off before then comes back with the same id.
     resumed_at: usize,
     /// The status that was last sent: how often the health had changed.
     health_changes: Option<u64>,
-    /// What the first event tells beside itself: how long to wait before coming back.
+    /// How long the client is to wait before it comes back. The first event tells this.
     retry_ms: Option<u64>,
 }
 
@@ -68,7 +69,7 @@ pub struct SharedEvents {
     pub charts: FollowedCharts,
     /// How often the health had changed at the newest status.
     pub health_changes: u64,
-    /// The event of that.
+    /// The event with the newest status.
     status: Vec<u8>,
     /// The version of the quotes up to which all changes are noted with the streams.
     pub noted: u64,
@@ -130,7 +131,7 @@ impl EventStream {
         }
         let all = match &self.asked.symbols {
             StreamedSymbols::Named(symbols) => symbols.len(),
-            // Also those that were dropped while the reader was away.
+            // Also symbols that were dropped while the reader was away.
             StreamedSymbols::All => view.market.catalog.symbols_ever(),
         };
         for place in self.asked.charts.len()..self.asked.charts.len() + all {
@@ -148,8 +149,8 @@ impl EventStream {
         }
     }
 
-    /// True if nobody serves the symbol that the stream names for this place. One of all symbols is not
-    /// missed.
+    /// True if nobody serves the symbol that the stream names for this place. False in a stream of all
+    /// symbols, which names none.
     fn is_unserved(&self, place: usize, view: &View<'_>) -> bool {
         matches!(self.asked.symbols, StreamedSymbols::Named(_))
             && self.symbol(place).is_none_or(|symbol| !is_served(view, symbol, self.asked.source))
@@ -180,7 +181,8 @@ impl EventStream {
         found.collect::<Vec<_>>().into_iter().filter_map(|it| self.found(it)).collect()
     }
 
-    /// An unknown name has become this symbol. Returns its place, unless another place has the same one.
+    /// An unknown name has become this symbol. Returns the place of the name, unless another place has the
+    /// symbol already.
     fn found(&mut self, (place, symbol): (usize, SymbolId)) -> Option<usize> {
         self.asked.unknown.remove(&place);
         let StreamRequest { charts, symbols, .. } = &mut self.asked;
@@ -267,7 +269,7 @@ impl EventStream {
         count
     }
 
-    /// The place that has its turn is this one. `noted`: as for a round that begins with it.
+    /// It is the turn of this place. `noted`: as in [`EventStream::new`], for a round that begins here.
     fn advance(&mut self, place: usize, noted: u64) {
         let round = &mut self.round;
         if place < round.places {
@@ -277,7 +279,7 @@ impl EventStream {
         round.places = place + 1;
     }
 
-    /// Appends that nothing has changed for a while.
+    /// Appends the event `alive`: nothing has changed for a while.
     pub fn write_alive(&mut self, out: &mut Vec<u8>, now: UnixMs) {
         if let Some(wait_ms) = self.retry_ms.take() {
             write_retry(out, wait_ms);
@@ -296,7 +298,7 @@ impl EventStream {
         let code = chart.map_or(Some(UNKNOWN), |chart| why_chart_gone(view, &chart));
         let ChartPlace { interval, closed, .. } = &mut self.asked.charts[place];
         let (Some(chart), None) = (chart, code) else {
-            // It comes back as a chart of a stream that begins.
+            // If the chart comes back, it begins as in a new stream.
             *closed = None;
             let interval = Some(*interval);
             return self.write_gone(place, (interval, code.unwrap_or(UNKNOWN)), view, events);
@@ -350,7 +352,8 @@ impl EventStream {
 }
 
 /// True if another quote may be served than at this version. A source that takes over may have a quote that
-/// is older than the version: then that of another source has turned stale, or was dropped, since.
+/// is older than the version. Then the quote of another source has turned stale or was dropped since the
+/// version, and counts here.
 fn has_changed(symbol: SymbolId, version: u64, view: &View<'_>) -> bool {
     let quotes = &view.market.quotes;
     let of_source = |source: &SourceId| {
