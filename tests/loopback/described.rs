@@ -157,6 +157,7 @@ fn what_is_not_there_yet_is_described_too() {
     let marketd = Marketd::with_config(config(&[nobody]));
     for (path, target, status) in [
         (HEALTH, "/health", 503),
+        (CHART, "/api/ecosystem/chart?symbol=BTCUSDT", 503),
         ("/health/live", "/health/live", 200),
         ("/health/ready", "/health/ready", 503),
         (QUOTE, "/api/v1/quotes/BTCUSDT", 503),
@@ -170,6 +171,16 @@ fn what_is_not_there_yet_is_described_too() {
         assert_eq!(answer.status, status, "{target}: {}", answer.text());
         as_described(&answer, path, Decimals::Numbers);
     }
+    for (symbol, status, code) in
+        [("BTC/USDT", 503, "quote_not_ready"), ("ETH/USDT", 404, "symbol_not_found")]
+    {
+        let target = format!("/api/v1/quotes/{symbol}");
+        error(&get(marketd.addr(), &target), status, code, Some("symbol"));
+    }
+    let both = read(marketd.addr(), "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT");
+    let codes = both["errors"].items().iter().filter_map(|it| it["code"].text());
+    assert_eq!(codes.collect::<Vec<_>>(), ["quote_not_ready", "symbol_not_found"]);
+    assert!(get(marketd.addr(), "/health").header("Retry-After").is_some());
 }
 
 /// The source files of the addresses, without their tests.
