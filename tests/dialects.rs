@@ -437,9 +437,8 @@ fn a_list_of_some_markets_that_has_none_of_them_is_read_whole() {
     let marketd = start(&dialect, &exchange, &["ETH/USD", "BTC/USD"]);
     await_last(&marketd, "ETH-USD", 3000.0);
     assert_eq!((exchange.count("/some/ethusd+btcusd"), exchange.count("/symbols")), (1, 1));
-    let log = marketd.log();
-    assert!(log.contains("market list widened source=abacus error="), "{log}");
-    assert!(!log.contains("request failed"), "{log}");
+    marketd.await_log("market list widened source=abacus error=", LONG);
+    assert!(!marketd.log().contains("request failed"), "{}", marketd.log());
 }
 
 #[test]

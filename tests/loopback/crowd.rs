@@ -1,6 +1,5 @@
 //! More clients than the process may have files for.
 
-use crate::loopback::setup::*;
 use crate::support::*;
 
 /// Files that the daemon may have open.
@@ -54,37 +53,5 @@ fn a_crowd_above_the_limit_of_files_costs_nothing_and_is_forgotten_when_it_leave
     });
     assert_eq!(late.get("/health/live").status, 200);
     drop((late, served));
-    eventually(LONG, || (marketd.open_fds() <= before + OWN).then_some(()));
-}
-
-#[test]
-fn a_crowd_that_does_not_read_holds_a_bounded_memory_and_nobody_up() {
-    let most = 1_048_576;
-    let limits = serde_json::json!({ "limits": { "outputTotalBytes": most } });
-    let marketd = Marketd::with_config(with(limits, "data", ":memory:".into()));
-    await_health(&marketd, "ok");
-    let before = marketd.open_fds();
-    let mut served = Client::connect(marketd.addr());
-    let mut figures = || served.get("/metrics").text().to_string();
-    // Far more than the kernel takes of it.
-    let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n".repeat(200);
-    let mut crowd: Vec<Client> = Vec::new();
-    let closed = "marketd_http_closes_total{reason=\"slow_reader\"}";
-    eventually(LONG, || {
-        let mut client = Client::try_connect(marketd.addr()).ok()?;
-        client.send(&document).ok()?;
-        crowd.push(client);
-        let page = figures();
-        // One turn may bring some more than there is room for, and its end mends that.
-        let pending = count(&page, "marketd_http_pending_bytes");
-        assert!(pending < 2 * most, "{pending} bytes wait");
-        (count(&page, closed) >= 10).then_some(())
-    });
-    drop(crowd);
-    eventually(LONG, || {
-        let page = figures();
-        (count(&page, "marketd_http_pending_bytes") == 0).then_some(())
-    });
-    drop(served);
     eventually(LONG, || (marketd.open_fds() <= before + OWN).then_some(()));
 }

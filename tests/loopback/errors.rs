@@ -3,6 +3,7 @@
 use crate::loopback::contract::{common, error};
 use crate::loopback::setup::*;
 use crate::support::*;
+use serde_json::json;
 
 const CHART: &str = "/api/ecosystem/chart?symbol=BTC/USDT";
 
@@ -50,10 +51,51 @@ const CASES: &[(&str, u16, &str, Option<&str>)] = &[
     ("/api/v1/quotes/BTCUSDT?decimals=", 400, "invalid_decimals", Some("decimals")),
     ("/api/v1/categories?decimals=x", 400, "invalid_decimals", Some("decimals")),
     ("/api/ecosystem/market?decimals=x", 400, "invalid_decimals", Some("decimals")),
+    ("/api/ecosystem/chart?symbols=", 400, "empty_parameter", Some("symbols")),
+    ("/api/ecosystem/chart?symbols=+,", 400, "empty_parameter", Some("symbols")),
+    ("/api/ecosystem/chart?symbols=BTCUSDT&limit=501", 400, "invalid_limit", Some("limit")),
+    ("/api/ecosystem/chart?symbols=BTCUSDT&interval=7m", 400, "invalid_interval", Some("interval")),
+    ("/api/ecosystem/chart?symbols=x&from=9&to=8", 400, "invalid_range", Some("from")),
+    ("/api/ecosystem/chart?symbols=BTCUSDT&source=x", 404, "source_not_found", Some("source")),
+    ("/api/v1/stream", 400, "missing_parameter", Some("symbols")),
+    ("/api/v1/stream?symbols=,", 400, "empty_parameter", Some("symbols")),
+    ("/api/v1/stream?charts=", 400, "empty_parameter", Some("charts")),
+    ("/api/v1/stream?symbols=NOPE", 404, "symbol_not_found", Some("symbols")),
+    ("/api/v1/stream?symbols=NOPE,NO-PE", 404, "symbol_not_found", Some("symbols")),
+    ("/api/v1/stream?symbols=NOPE&charts=NOPE:1m", 404, "symbol_not_found", Some("symbols")),
+    ("/api/v1/stream?symbols=BTCUSDT,a.b", 400, "invalid_symbol", Some("symbols")),
+    ("/api/v1/stream?symbols=A,B,C", 400, "too_many_symbols", Some("symbols")),
+    ("/api/v1/stream?charts=BTCUSDT:1m,BTCUSDT:1h", 400, "too_many_symbols", Some("charts")),
+    ("/api/v1/stream?charts=BTCUSDT", 400, "invalid_interval", Some("charts")),
+    ("/api/v1/stream?charts=BTCUSDT:7m", 400, "invalid_interval", Some("charts")),
+    ("/api/v1/stream?charts=NOPE:1m", 404, "symbol_not_found", Some("charts")),
+    ("/api/v1/stream?symbols=BTCUSDT&symbols=BTCUSDT", 400, "duplicate_parameter", Some("symbols")),
+    ("/api/v1/stream?symbols=BTCUSDT&decimals=x", 400, "invalid_decimals", Some("decimals")),
+    ("/api/v1/stream?symbols=BTCUSDT&source=x", 404, "source_not_found", Some("source")),
+];
+
+/// Lists, and what stands before their parameters.
+const LISTS: [&str; 3] =
+    ["/api/v1/quotes?symbols=*&", "/api/v1/categories/usdt/markets?", "/api/ecosystem/market?"];
+
+/// The same for the parameters of each list.
+const LIST_CASES: &[(&str, &str, &str)] = &[
+    ("sort=price", "invalid_sort", "sort"),
+    ("sort=", "invalid_sort", "sort"),
+    ("sort=Last", "invalid_sort", "sort"),
+    ("order=down", "invalid_order", "order"),
+    ("limit=0", "invalid_limit", "limit"),
+    ("limit=-1", "invalid_limit", "limit"),
+    ("limit=1.5", "invalid_limit", "limit"),
+    ("limit=99999999999999999", "invalid_limit", "limit"),
+    ("offset=x", "invalid_offset", "offset"),
+    ("offset=", "invalid_offset", "offset"),
+    ("sort=last&sort=last", "duplicate_parameter", "sort"),
 ];
 
 /// The same for the parameters of the chart, added to [`CHART`].
 const CHART_CASES: &[(&str, &str, &str)] = &[
+    ("symbols=BTCUSDT", "duplicate_parameter", "symbol"),
     ("interval=", "invalid_interval", "interval"),
     ("interval=1H", "invalid_interval", "interval"),
     ("interval=1D", "invalid_interval", "interval"),
@@ -102,7 +144,8 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_has_its_status_code_and_parameter() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let limits = json!({ "streamSymbols": 2, "streamCharts": 1 });
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     let mut client = Client::connect(marketd.addr());
     for (target, status, code, param) in CASES {
         // All on one connection: an error of this kind does not end it.
@@ -121,6 +164,18 @@ fn every_error_has_its_status_code_and_parameter() {
             assert!(message.starts_with(&format!("Invalid {param} \"")), "{message}");
         }
     }
+    let too_many = format!("/api/ecosystem/chart?symbols={}", "A,".repeat(51));
+    error(&client.get(&too_many), 400, "too_many_symbols", Some("symbols"));
+    for list in LISTS {
+        for (query, code, param) in LIST_CASES {
+            error(&client.get(&format!("{list}{query}")), 400, code, Some(param));
+        }
+        // Without a word about pieces, the answer has none.
+        let answer = client.get(&format!("{list}x=1"));
+        assert_eq!((answer.header("X-Total-Count"), answer.header("Link")), (None, None));
+    }
+    // Named symbols are no list to choose from.
+    assert_eq!(client.get("/api/v1/quotes?symbols=BTCUSDT&sort=price").status, 200);
     // Cache busters and trackers are nobody's fault.
     let harmless = "?_=1795182473&utm_source=x&callback=%zz&%00=1&symbol=&=&&a=b=c";
     assert_eq!(client.get(&format!("/api/v1/quotes/BTCUSDT{harmless}")).status, 200);

@@ -4,7 +4,7 @@
 use crate::loopback::contract::{CHART, good};
 use crate::loopback::naive::{asked_of, body, open_time};
 use crate::loopback::setup::*;
-use crate::support::binance::{KLINES, TIME};
+use crate::support::binance::KLINES;
 use crate::support::*;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -284,29 +284,6 @@ fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
         let expected = body(&asked_of(&exchange, "BTCUSDT", interval, open, open))[0].clone();
         eventually(LONG, || (newest(addr, interval) == expected).then_some(()));
     }
-}
-
-#[test]
-fn no_candle_is_made_of_quotes_before_the_exchange_has_told_its_time() {
-    // This machine's clock is years ahead, and the exchange takes a second to say so.
-    let exchange = still(1);
-    exchange.fault_on(KLINES, Fault::Silence);
-    let told = Reply::json(format!(r#"{{"serverTime":{NOW}}}"#));
-    let slowly = told.delivered(Delivery::Slowly { bytes: 20, pause: Duration::from_millis(150) });
-    exchange.fault_times(1, Some(TIME), Fault::Instead(slowly));
-    let source = tracking("fake", &exchange, &["BTC/USDT"]);
-    let source = with(source, "timeoutMs", json!(60_000));
-    let marketd = start(&with(config(&[source]), "limits", json!({ "chartWaitMs": 20 })));
-    let last = quote(&marketd, "BTCUSDT")["last"].clone();
-    let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m";
-    let answer = await_answer(marketd.addr(), chart, |answer| {
-        let rows = answer.exact();
-        let forming = |row: &Json| row[0] == open_time("1m", NOW);
-        assert!(rows.items().iter().all(forming), "{rows}");
-        !rows.items().is_empty()
-    });
-    // The quote that came before has begun the candle, though it has not changed since.
-    assert_eq!(answer.exact()[0][4], last);
 }
 
 #[test]

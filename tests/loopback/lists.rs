@@ -1,6 +1,5 @@
 //! Lists by the piece: `sort`, `order`, `limit`, `offset`, `search`; their counts and links.
 
-use crate::loopback::contract::error;
 use crate::loopback::setup::*;
 use crate::support::*;
 
@@ -127,37 +126,6 @@ fn a_search_finds_parts_of_symbols_in_any_case() {
     check("", &symbols);
     check("doge", &[]);
     check("%2a%00", &[]);
-}
-
-#[test]
-fn what_cannot_be_meant_is_refused_and_named() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    for (target, _) in LISTS {
-        for (query, code, param) in [
-            ("sort=price", "invalid_sort", "sort"),
-            ("sort=", "invalid_sort", "sort"),
-            ("sort=Last", "invalid_sort", "sort"),
-            ("order=down", "invalid_order", "order"),
-            ("limit=0", "invalid_limit", "limit"),
-            ("limit=-1", "invalid_limit", "limit"),
-            ("limit=1.5", "invalid_limit", "limit"),
-            ("limit=99999999999999999", "invalid_limit", "limit"),
-            ("offset=x", "invalid_offset", "offset"),
-            ("offset=", "invalid_offset", "offset"),
-            ("sort=last&sort=last", "duplicate_parameter", "sort"),
-        ] {
-            let answer = get(marketd.addr(), &format!("{target}{query}"));
-            error(&answer, 400, code, Some(param));
-        }
-        // Without a word about pieces, the answer has none.
-        let answer = get(marketd.addr(), &format!("{target}x=1"));
-        assert_eq!(answer.header("X-Total-Count"), None);
-        assert_eq!(answer.header("Link"), None);
-    }
-    // Named symbols are no list to choose from.
-    let named = get(marketd.addr(), "/api/v1/quotes?symbols=BTCUSDT&sort=price");
-    assert_eq!(named.status, 200);
 }
 
 #[test]

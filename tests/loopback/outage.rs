@@ -210,56 +210,6 @@ fn a_source_is_up_once_its_quotes_are_there_and_not_when_its_list_is() {
     assert_eq!(quote(&marketd, "ETHUSDT")["source"], "two");
 }
 
-#[test]
-fn a_source_whose_figures_stand_still_is_frozen_and_one_quiet_market_is_not() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
-    let source = with(source("fake", &exchange), "frozenAfterMs", json!(1500));
-    let source = with(source, "pollMs", json!(300));
-    let marketd = Marketd::with_config(config(&[source]));
-    let addr = marketd.addr();
-    let stale =
-        |answer: &Response| answer.status == 200 && answer.exact()["stale"].bool() == Some(true);
-    let answer = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
-    // It is polled all the while, and says so.
-    let first = good(&answer, QUOTE)["receivedAt"].integer();
-    await_answer(addr, "/api/v1/quotes/BTCUSDT", |answer| {
-        assert_eq!(answer.exact()["stale"].bool(), Some(true), "a poll alone thaws nothing");
-        answer.exact()["receivedAt"].integer() > first
-    });
-    let health = good(&get(addr, "/health"), HEALTH);
-    assert_eq!(health["status"], "degraded");
-    assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":1}"#);
-    assert_eq!(get(addr, "/health/ready").status, 503);
-    // A new time stamp is no new figure; one new price thaws all. (Whoever looks too late finds
-    // them frozen again, until the next price.)
-    let mut price = 1000;
-    eventually(LONG, || {
-        price += 1;
-        exchange.patch_ticker("ETHUSDT", "lastPrice", &format!("\"{price}\""));
-        let all = read(addr, "/api/v1/quotes?symbols=*");
-        let is_fresh = |quote: &Json| quote["stale"].bool() == Some(false);
-        (all["quotes"].items().iter().all(is_fresh)).then_some(())
-    });
-    await_health(&marketd, "ok");
-}
-
-#[test]
-fn a_market_that_is_no_longer_in_the_answers_turns_stale_alone() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let source = with(source("fake", &exchange), "staleAfterMs", json!(2500));
-    let marketd = start(&config(&[source]));
-    exchange.set_tickers(&format!("[{}]", ticker("BTCUSDT", "2.5")));
-    // In one answer: the other one is polled on, and would only be stale as long as it is not.
-    let both = "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT";
-    let answer = await_answer(marketd.addr(), both, |answer| {
-        let quotes = answer.exact()["quotes"].clone();
-        (quotes[0]["stale"].bool(), quotes[1]["stale"].bool()) == (Some(false), Some(true))
-    });
-    assert_eq!(answer.exact()["quotes"][0]["last"].text(), Some("2.5"));
-    let health = await_health(&marketd, "ok");
-    assert_eq!(health["quotes"].to_string(), r#"{"cached":2,"fresh":1,"stale":1}"#);
-}
-
 /// The return, which takes its time, is tested beside `core/sources/failover.rs` and by the simulation.
 #[test]
 fn a_switch_to_another_source_is_told_once_and_counted() {

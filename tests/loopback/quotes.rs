@@ -70,64 +70,6 @@ fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
 }
 
 #[test]
-fn quotes_have_the_digits_of_the_exchange_and_null_for_what_it_does_not_send() {
-    let exchange = exchange_of(&["BTC/USDT", "A/B", "C/D", "E/F", "G/H"]);
-    let tickers = [
-        r#"{"symbol":"BTCUSDT","lastPrice":"64123.45000000","bidPrice":"64123.40","bidQty":"0.00000012","askPrice":64123.5,"askQty":1.2e-7,"openPrice":"64000","highPrice":"000065000.10","lowPrice":"63000.000","priceChange":"-123.4500","priceChangePercent":"-0.192","volume":"12345678901234567890.123456789","quoteVolume":"1E+3","closeTime":1730439017452}"#,
-        r#"{"symbol":"AB","lastPrice":"2","bidPrice":"0.00000000","askPrice":null,"openPrice":"1.60","volume":"0.000"}"#,
-        r#"{"symbol":"CD","lastPrice":"3","priceChange":"1.0"}"#,
-        r#"{"symbol":"EF","lastPrice":"1","openPrice":"3"}"#,
-        r#"{"symbol":"GH","lastPrice":"0.123456789012345678901234567890123456789012345678901234567890123"}"#,
-    ];
-    exchange.set_tickers(&format!("[{}]", tickers.join(",")));
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    let check = |symbol: &str, expected: &[(&str, &str)]| {
-        let quote = good(&get(marketd.addr(), &format!("/api/v1/quotes/{symbol}")), QUOTE);
-        for (key, digits) in expected {
-            assert_eq!(quote[*key].to_string(), *digits, "{symbol} {key}: {quote}");
-        }
-    };
-    check(
-        "BTC/USDT",
-        &[
-            ("last", "64123.45"),
-            ("bid", "64123.4"),
-            ("ask", "64123.5"),
-            ("bidVolume", "0.00000012"),
-            ("askVolume", "0.00000012"),
-            ("open", "64000"),
-            ("high", "65000.1"),
-            ("low", "63000"),
-            // The exchange's own figure, whatever we would have come to.
-            ("change", "-123.45"),
-            ("percentage", "-0.192"),
-            ("baseVolume", "12345678901234567890.123456789"),
-            ("quoteVolume", "1000"),
-            ("timestamp", "1730439017452"),
-            ("stale", "false"),
-        ],
-    );
-    // Zero is no price, but it is a volume.
-    check(
-        "A/B",
-        &[
-            ("bid", "null"),
-            ("ask", "null"),
-            ("open", "1.6"),
-            ("change", "0.4"),
-            ("percentage", "25"),
-            ("baseVolume", "0"),
-            ("quoteVolume", "null"),
-            ("timestamp", "null"),
-        ],
-    );
-    check("C/D", &[("open", "2"), ("change", "1"), ("percentage", "50")]);
-    check("E/F", &[("change", "-2"), ("percentage", "-66.666666666667")]);
-    let long = "0.123456789012345678901234567890123456789012345678901234567890123";
-    check("G/H", &[("last", long), ("change", "null"), ("open", "null")]);
-}
-
-#[test]
 fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let marketd = start(&config(&[source("fake", &exchange)]));

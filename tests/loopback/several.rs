@@ -1,7 +1,6 @@
 //! Charts of several markets in one answer: each as it is alone, and what one of them lacks, the others
 //! have.
 
-use crate::loopback::contract::error;
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::*;
@@ -100,17 +99,4 @@ fn what_cannot_be_answered_stands_beside_what_can() {
     let expected =
         [(Some("nope"), Some("symbol_not_found")), (Some("a.b"), Some("invalid_symbol"))];
     assert_eq!(errors.collect::<Vec<_>>(), expected);
-    let check = |query: &str, code: &str, param: &str| {
-        let answer = get(addr, &format!("/api/ecosystem/chart?{query}"));
-        error(&answer, 400, code, Some(param));
-    };
-    check("symbol=BTCUSDT&symbols=BTCUSDT", "duplicate_parameter", "symbol");
-    check("symbols=", "empty_parameter", "symbols");
-    check("symbols=+,", "empty_parameter", "symbols");
-    check(&format!("symbols={}", "A,".repeat(51)), "too_many_symbols", "symbols");
-    check("symbols=BTCUSDT&limit=501", "invalid_limit", "limit");
-    check("symbols=BTCUSDT&interval=7m", "invalid_interval", "interval");
-    check("symbols=x&from=9&to=8", "invalid_range", "from");
-    let unknown = get(addr, "/api/ecosystem/chart?symbols=BTCUSDT&source=x");
-    error(&unknown, 404, "source_not_found", Some("source"));
 }

@@ -1,6 +1,5 @@
 //! The stream: what comes on connect, what after a change, how it goes on, and how it ends.
 
-use crate::loopback::contract::error;
 use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::{Value, json};
@@ -91,33 +90,6 @@ fn a_quote_that_turns_stale_and_the_health_of_the_service_are_told() {
 }
 
 #[test]
-fn a_client_that_comes_back_gets_what_has_changed_since() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    let addr = marketd.addr();
-    silence(&exchange);
-    let mut stream = EventSource::open(addr, BTC_ETH);
-    let second = stream.until(|event| is_quote(event, "ETH/USDT", "1.5"));
-    assert_eq!(second.id.as_deref(), Some(stream.last_id.as_str()));
-    assert!(!stream.last_id.is_empty());
-    let id = stream.last_id.clone();
-    drop(stream);
-    exchange.heal();
-    set_price(&exchange, "BTCUSDT", "4");
-    let mut same = EventSource::resume(addr, BTC_ETH, &id);
-    same.until(|event| is_quote(event, "BTC/USDT", "4"));
-    same.until(|event| event.id.is_some());
-    // Another time, the same is sent: the id is that of before.
-    let mut back = EventSource::resume(addr, BTC_ETH, &id);
-    back.until(|event| is_quote(event, "BTC/USDT", "4"));
-    // An id of another run, or none at all: everything.
-    for id in ["1-2-3", "x", &format!("{}-4", back.last_id)] {
-        let mut all = EventSource::resume(addr, BTC_ETH, id);
-        assert_eq!(all.next().expect("an event").name, "status", "{id}");
-    }
-}
-
-#[test]
 fn a_client_that_comes_back_gets_nothing_if_nothing_has_changed() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let slow = with(source("fake", &exchange), "pollMs", json!(3_600_000));
@@ -136,6 +108,11 @@ fn a_client_that_comes_back_gets_nothing_if_nothing_has_changed() {
     // The first event has the pause before a client comes back, whichever it is.
     assert_eq!(same.next().expect("a sign of life").name, "alive");
     assert!(same.retry_ms.is_some_and(|wait| (1500..2500).contains(&wait)));
+    // An id of another run, or none at all: everything.
+    for id in ["1-2-3", "x", &format!("{}-4", stream.last_id)] {
+        let mut all = EventSource::resume(addr, BTC_ETH, id);
+        assert_eq!(all.next().expect("an event").name, "status", "{id}");
+    }
 }
 
 /// An exchange whose minute ends in some seconds, and a daemon that knows its clock.
@@ -243,33 +220,6 @@ fn the_head_alone_and_a_client_of_http_1_0_are_served() {
     assert_eq!(metrics(&marketd)["streams"]["open"], 2);
     drop(stream);
     eventually(LONG, || (metrics(&marketd)["streams"]["open"] == 1).then_some(()));
-}
-
-#[test]
-fn a_wrong_request_is_an_error_before_the_stream_begins() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let limits = json!({ "streamSymbols": 2, "streamCharts": 1 });
-    let marketd = limited(&exchange, limits);
-    for (query, status, code, param) in [
-        ("", 400, "missing_parameter", Some("symbols")),
-        ("?symbols=,", 400, "empty_parameter", Some("symbols")),
-        ("?charts=", 400, "empty_parameter", Some("charts")),
-        ("?symbols=NOPE", 404, "symbol_not_found", Some("symbols")),
-        ("?symbols=NOPE,NO-PE", 404, "symbol_not_found", Some("symbols")),
-        ("?symbols=NOPE&charts=NOPE:1m", 404, "symbol_not_found", Some("symbols")),
-        ("?symbols=BTCUSDT,a.b", 400, "invalid_symbol", Some("symbols")),
-        ("?symbols=A,B,C", 400, "too_many_symbols", Some("symbols")),
-        ("?charts=BTCUSDT:1m,BTCUSDT:1h", 400, "too_many_symbols", Some("charts")),
-        ("?charts=BTCUSDT", 400, "invalid_interval", Some("charts")),
-        ("?charts=BTCUSDT:7m", 400, "invalid_interval", Some("charts")),
-        ("?charts=NOPE:1m", 404, "symbol_not_found", Some("charts")),
-        ("?symbols=BTCUSDT&symbols=BTCUSDT", 400, "duplicate_parameter", Some("symbols")),
-        ("?symbols=BTCUSDT&decimals=x", 400, "invalid_decimals", Some("decimals")),
-        ("?symbols=BTCUSDT&source=x", 404, "source_not_found", Some("source")),
-    ] {
-        let answer = get(marketd.addr(), &format!("/api/v1/stream{query}"));
-        error(&answer, status, code, param);
-    }
 }
 
 #[test]

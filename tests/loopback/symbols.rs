@@ -2,7 +2,7 @@
 
 use crate::loopback::contract::error;
 use crate::loopback::setup::*;
-use crate::support::binance::{MARKETS, TICKERS};
+use crate::support::binance::TICKERS;
 use crate::support::*;
 use serde_json::json;
 
@@ -129,36 +129,6 @@ fn a_joined_form_that_two_markets_share_is_off_and_the_log_says_so() {
     }
     let line = marketd.await_log("ABCD", LONG);
     assert!(line.contains("AB/CD") && line.contains("A/BCD"), "{line}");
-}
-
-#[test]
-fn configured_symbols_are_known_before_the_first_market_list() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    exchange.fault_on(MARKETS, Fault::Silence);
-    let source = tracking("fake", &exchange, &["BTC/USDT"]);
-    let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(600_000))]));
-    let addr = marketd.addr();
-    let named = Some("symbol");
-    error(&get(addr, "/api/v1/quotes/BTC/USDT"), 503, "quote_not_ready", named);
-    error(&get(addr, "/api/v1/quotes/ETH/USDT"), 404, "symbol_not_found", named);
-    error(&get(addr, "/api/ecosystem/chart?symbol=BTCUSDT"), 503, "quote_not_ready", named);
-    let batch = read(addr, "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT");
-    assert_eq!(batch["quotes"].items().len(), 0);
-    assert_eq!(batch["errors"][0]["code"], "quote_not_ready");
-    assert_eq!(batch["errors"][1]["code"], "symbol_not_found");
-    let markets = read(addr, "/api/v1/categories/usdt/markets");
-    assert_eq!(markets["category"]["marketCount"], 1);
-    let market = &markets["markets"][0];
-    assert!(market["last"].is_null() && market["source"].is_null() && market["stale"].is_null());
-    let record = read(addr, "/api/ecosystem/market/BTC-USDT");
-    assert!(record["quote"].is_null() && record["createdAt"].is_null());
-    for target in ["/health", "/health/ready"] {
-        let health = get(addr, target);
-        assert_eq!(health.status, 503, "{target}");
-        assert_eq!(health.exact()["status"], "starting");
-        assert!(health.header("Retry-After").is_some(), "{target}");
-    }
-    assert_eq!(get(addr, "/health/live").status, 200);
 }
 
 #[test]

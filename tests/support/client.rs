@@ -180,12 +180,16 @@ impl Client {
         }
     }
 
-    /// The bytes that came and belong to no answer read so far; if there are none, it waits for some.
-    pub fn take_some(&mut self) -> Result<Vec<u8>, ClientError> {
-        if self.inbox.is_empty() {
-            self.fill(Instant::now() + self.patience)?;
+    /// More of an answer whose head alone was read; `None` behind the last chunk.
+    pub fn read_more(&mut self, is_chunked: bool) -> Result<Option<Vec<u8>>, ClientError> {
+        let deadline = Instant::now() + self.patience;
+        if is_chunked {
+            return self.read_chunk(deadline);
         }
-        Ok(std::mem::take(&mut self.inbox))
+        if self.inbox.is_empty() {
+            self.fill(deadline)?;
+        }
+        Ok(Some(std::mem::take(&mut self.inbox)))
     }
 
     /// Bytes that came and belong to no answer read so far.
@@ -231,23 +235,28 @@ impl Client {
 
     fn read_chunks(&mut self, deadline: Instant) -> Result<Vec<u8>, ClientError> {
         let mut body = Vec::new();
-        loop {
-            let line = self.read_line(deadline)?;
-            let digits = line.split(';').next().unwrap_or_default();
-            let size = usize::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
-            let bad_size = || ClientError::Malformed(format!("a chunk size {line:?}"));
-            let size = size.ok_or_else(bad_size)?;
-            if size == 0 {
-                break;
-            }
-            body.extend(self.read_length(size, deadline)?);
-            if !self.read_line(deadline)?.is_empty() {
-                return Err(ClientError::Malformed("a chunk without its CR LF".to_string()));
-            }
+        while let Some(chunk) = self.read_chunk(deadline)? {
+            body.extend(chunk);
         }
-        // Trailers are read over.
-        while !self.read_line(deadline)?.is_empty() {}
         Ok(body)
+    }
+
+    /// The data of the next chunk; `None` once the last one was read, with the trailers.
+    fn read_chunk(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, ClientError> {
+        let line = self.read_line(deadline)?;
+        let digits = line.split(';').next().unwrap_or_default();
+        let size = usize::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
+        let bad_size = || ClientError::Malformed(format!("a chunk size {line:?}"));
+        let size = size.ok_or_else(bad_size)?;
+        if size == 0 {
+            while !self.read_line(deadline)?.is_empty() {}
+            return Ok(None);
+        }
+        let chunk = self.read_length(size, deadline)?;
+        if !self.read_line(deadline)?.is_empty() {
+            return Err(ClientError::Malformed("a chunk without its CR LF".to_string()));
+        }
+        Ok(Some(chunk))
     }
 
     fn read_line(&mut self, deadline: Instant) -> Result<String, ClientError> {

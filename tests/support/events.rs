@@ -12,8 +12,6 @@ pub struct EventSource {
     /// The head of the response; its body is empty.
     pub head: Response,
     is_chunked: bool,
-    /// Bytes whose framing is not removed yet.
-    raw: Vec<u8>,
     /// Text that is not a whole block yet.
     text: String,
     /// Set once the last chunk has come.
@@ -72,7 +70,6 @@ impl EventSource {
             is_chunked: head.header_lists("Transfer-Encoding", "chunked"),
             client,
             head,
-            raw: Vec::new(),
             text: String::new(),
             is_over: false,
             retry_ms: None,
@@ -118,31 +115,11 @@ impl EventSource {
         }
     }
 
-    /// Waits for bytes and removes their framing.
+    /// Waits for more of the body.
     fn read(&mut self) -> Result<(), ClientError> {
-        let more = self.client.take_some()?;
-        self.raw.extend_from_slice(&more);
-        if !self.is_chunked {
-            let text = std::mem::take(&mut self.raw);
-            self.text.push_str(&String::from_utf8(text).expect("JSON of ours is ASCII"));
-            return Ok(());
-        }
-        while let Some(end) = self.raw.windows(2).position(|two| two == b"\r\n") {
-            let digits = String::from_utf8_lossy(&self.raw[..end]).into_owned();
-            let size = usize::from_str_radix(&digits, 16);
-            let size =
-                size.map_err(|_| ClientError::Malformed(format!("a chunk size {digits:?}")))?;
-            let (begin, behind) = (end + 2, end + 2 + size);
-            if self.raw.len() < behind + 2 {
-                break;
-            }
-            if &self.raw[behind..behind + 2] != b"\r\n" {
-                return Err(ClientError::Malformed("a chunk without its CR LF".to_string()));
-            }
-            let data = &self.raw[begin..behind];
-            self.text.push_str(std::str::from_utf8(data).expect("JSON of ours is ASCII"));
-            self.is_over |= size == 0;
-            self.raw.drain(..behind + 2);
+        match self.client.read_more(self.is_chunked)? {
+            Some(data) => self.text += std::str::from_utf8(&data).expect("JSON of ours is ASCII"),
+            None => self.is_over = true,
         }
         Ok(())
     }

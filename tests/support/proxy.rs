@@ -196,8 +196,8 @@ impl Default for BlackHole {
     }
 }
 
-/// Serves every connection to a fresh port in a thread of its own.
-fn serve_each(serve: impl Fn(&TcpStream) + Send + Sync + 'static) -> SocketAddr {
+/// Serves every connection to a fresh port in a thread of its own, for as long as the test's process lives.
+pub fn serve_each(serve: impl Fn(&TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
     let addr = listener.local_addr().expect("it is bound");
     let serve = Arc::new(serve);

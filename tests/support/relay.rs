@@ -5,8 +5,9 @@
 //! condition that every order breaks.
 
 use super::exchange::locked;
+use super::proxy::serve_each;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -46,7 +47,6 @@ struct State {
     near: Vec<SocketAddr>,
     passage: Passage,
     streams: Vec<TcpStream>,
-    is_over: bool,
 }
 
 impl Relay {
@@ -61,8 +61,6 @@ impl Relay {
     }
 
     fn new(to: Option<SocketAddr>) -> Relay {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-        let addr = listener.local_addr().expect("it is bound");
         let inner = Arc::new(Inner {
             state: Mutex::new(State {
                 to,
@@ -71,22 +69,13 @@ impl Relay {
                 near: Vec::new(),
                 passage: Passage::Open,
                 streams: Vec::new(),
-                is_over: false,
             }),
             ordered: Condvar::new(),
             connections: AtomicUsize::new(0),
         });
         let serving = Arc::clone(&inner);
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                if locked(&serving.state).is_over {
-                    return;
-                }
-                let serving = Arc::clone(&serving);
-                // Who is not let through sees the end of the connection.
-                std::thread::spawn(move || serving.serve(&client));
-            }
-        });
+        // Who is not let through sees the end of the connection.
+        let addr = serve_each(move |client| _ = serving.serve(client));
         Relay { addr, inner }
     }
 
@@ -121,10 +110,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        locked(&self.inner.state).is_over = true;
         self.set(Passage::Cut);
-        // The acceptor waits for a connection.
-        let _ = TcpStream::connect(self.addr);
     }
 }
 
@@ -150,9 +136,7 @@ impl Inner {
         };
         let to = to.map_or_else(|| self.wanted(client, number), Ok);
         let server = to.and_then(TcpStream::connect);
-        let served = server.and_then(|server| self.serve_both(client, &server, number));
-        let _ = client.shutdown(Shutdown::Both);
-        served
+        server.and_then(|server| self.serve_both(client, &server, number))
     }
 
     /// Where a client wants a tunnel to: it is told that there is one.

@@ -5,11 +5,12 @@
 //! whether a session was resumed, and what the client had against a certificate.
 
 use super::exchange::locked;
+use super::proxy::serve_each;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -102,7 +103,7 @@ pub struct Shaken {
     pub error: Option<String>,
 }
 
-/// A running server. It ends, with all its connections, when this is dropped.
+/// A running server. Its connections end when this is dropped.
 pub struct TlsFront {
     addr: SocketAddr,
     inner: Arc<Inner>,
@@ -114,7 +115,6 @@ struct Inner {
     shaken: Mutex<Vec<Shaken>>,
     streams: Mutex<Vec<TcpStream>>,
     truncating: AtomicBool,
-    shut: AtomicBool,
 }
 
 impl TlsFront {
@@ -137,18 +137,16 @@ impl TlsFront {
             .with_single_cert(identity.chain, identity.key)
             .expect("key and certificate fit");
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-        let addr = listener.local_addr().expect("it is bound");
         let inner = Arc::new(Inner {
             config: Arc::new(config),
             to,
             shaken: Mutex::default(),
             streams: Mutex::default(),
             truncating: AtomicBool::new(false),
-            shut: AtomicBool::new(false),
         });
-        let accepting = Arc::clone(&inner);
-        std::thread::spawn(move || accepting.accept_all(&listener));
+        let serving = Arc::clone(&inner);
+        // What a handshake came to is noted.
+        let addr = serve_each(move |stream| _ = serving.serve(stream));
         TlsFront { addr, inner }
     }
 
@@ -182,28 +180,11 @@ impl TlsFront {
 
 impl Drop for TlsFront {
     fn drop(&mut self) {
-        self.inner.shut.store(true, Ordering::SeqCst);
-        let _ = TcpStream::connect(self.addr);
         self.cut();
     }
 }
 
 impl Inner {
-    fn accept_all(self: &Arc<Inner>, listener: &TcpListener) {
-        for stream in listener.incoming() {
-            if self.shut.load(Ordering::SeqCst) {
-                return;
-            }
-            let Ok(stream) = stream else { continue };
-            let inner = Arc::clone(self);
-            std::thread::spawn(move || {
-                let served = inner.serve(&stream);
-                let _ = stream.shutdown(Shutdown::Both);
-                served
-            });
-        }
-    }
-
     fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         locked(&self.streams).push(stream.try_clone()?);
