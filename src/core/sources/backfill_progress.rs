@@ -19,7 +19,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 /// Series that one slice of a count looks at: less than 0.1 ms.
 const SERIES_A_SLICE: usize = 64;
 
-/// Between two log lines; the pace is that of the time between.
+/// Between two log lines. The pace is measured over this time.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// See the module's page.
@@ -41,8 +41,9 @@ pub struct BackfillProgress {
 struct Count {
     /// Series that have been looked at.
     series: usize,
-    /// Candles that the configuration wants of them, and those that are known.
+    /// Candles that the configuration wants of these series.
     wanted: u64,
+    /// Wanted candles that are known.
     done: u64,
 }
 
@@ -83,7 +84,7 @@ impl BackfillProgress {
             let slots = current - depth..current;
             count.series += 1;
             count.wanted += depth.unsigned_abs();
-            // In the file, if the series may go there, or else in memory.
+            // Candles in the file count, if the series may go there. Otherwise, candles in memory count.
             count.done += match history.may_store(key, cx) {
                 true => charts.archived(key).map_or(0, |archived| archived.covered(slots)),
                 false => charts.known(key, slots),

@@ -7,8 +7,8 @@
 //!
 //! Whatever fails is logged by an [`Episode`].
 //!
-//! A source is up while quotes of it are served; it backs off after a failure of quotes, and while its host
-//! is halted; if the quotes that came last grow stale before others come, it is down.
+//! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
+//! is halted. If the newest quotes grow stale before others come, the source is down.
 
 use crate::core::context::Context;
 use crate::core::sources::fault::{Blame, Fault};
@@ -23,8 +23,8 @@ use crate::rng::Rng;
 use crate::time::Mono;
 use std::time::Duration;
 
-/// So many failures of one kind in a row, each at one market, count as the kind's. Fewer may come from single
-/// markets. To wait for more would send requests in vain.
+/// This many failures of one kind in a row, each at one market, count as failures of the kind. Fewer may come
+/// from single markets. To wait for more would send requests in vain.
 pub const FAILURES_IN_A_ROW: u32 = 5;
 
 /// How long each logged line keeps the log quiet.
@@ -53,14 +53,14 @@ struct KindFailures {
     since: Mono,
     /// Until when none of the kind is requested.
     until: Mono,
-    /// True if another address may not have had the last failure ([`Fault::is_of_address`]), and the exchange
-    /// asked for no pause.
+    /// True if the last failure may not happen at another address ([`Fault::is_of_address`]), and the
+    /// exchange asked for no pause.
     is_unreached: bool,
     episode: Episode,
 }
 
 impl Failures {
-    /// No failures. `seed` is that of the jitter.
+    /// No failures. `seed`: for the jitter.
     pub fn new(source: SourceId, seed: u64, now: Mono) -> Failures {
         Failures {
             source,
@@ -121,8 +121,8 @@ impl Failures {
         self.kinds[RequestKind::Quotes as usize].until = until;
     }
 
-    /// Takes in a failure of a request that began at `began`; the host has `addresses` addresses. Halts the
-    /// host if the failure concerns the host. Logs the failure if its fault is new. Returns whom the failure
+    /// Takes in a failure of a request that began at `began`. The host has `addresses` addresses. Halts the
+    /// host if the failure concerns the host. Logs the failure if its fault is new. Returns what the failure
     /// concerns.
     ///
     /// The back-off of a kind begins at `pollMs` and doubles with each failure in a row, at most
@@ -235,13 +235,13 @@ impl Failures {
         }
     }
 
-    /// Quotes have come. The state follows once they are served, so that no other comes between.
+    /// Quotes have come. The state changes once they are served ([`Failures::quotes_served`]).
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
     }
 
-    /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, that holds.
+    /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, the pause holds.
     pub fn quotes_served(&self, cx: &mut Context) {
         let is_over = self.until(RequestKind::Quotes) <= cx.now.mono;
         let is_fresh = cx.now.mono < self.stale_at(cx);
@@ -254,7 +254,7 @@ impl Failures {
         }
     }
 
-    /// When a source that backs off counts as down, whether it is asked again before or not.
+    /// When a source that backs off counts as down, whether or not it is asked again before.
     pub fn down_at(&self, cx: &Context) -> Option<Mono> {
         let backs_off = cx.stats[self.source].state == SourceState::Backoff;
         backs_off.then(|| self.stale_at(cx))

@@ -6,9 +6,9 @@
 //!
 //! - *Window.* A unit counts from the choice of its request until a window and a slack after its sending.
 //!   What counts and the next request stay within `PERCENT_MOST` of the limit. So no window ever sees more
-//!   than the limit, whatever the calls cost and however long a connection takes to open. What the exchange
-//!   itself has counted, and what was sent since it said so, is the least that counts, until its window must
-//!   have ended. If it says so before a chosen request is sent, that one may fit no longer.
+//!   than the limit, whatever the calls cost and however long a connection takes to open. The exchange may
+//!   tell how much it has counted. That, with what was sent since, is the least that counts until the
+//!   exchange's window must have ended. A request that was chosen before may no longer fit then.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.
@@ -38,7 +38,7 @@ const SLACK_PARTS: u32 = 20;
 /// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole.
 const PIECES: u32 = 64;
 
-/// Share of the limit that others must spend before it is told.
+/// Share of the limit that others must spend before that is reported.
 const PERCENT_OTHERS: u64 = 10;
 
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
@@ -86,7 +86,7 @@ struct Account {
     /// What the exchange itself has counted in its running window, with what was sent since: the most in each
     /// piece, the oldest first.
     reports: VecDeque<Piece>,
-    /// What others have spent of those units, when that was told.
+    /// The part of those units that others have spent, at the time of each report.
     others: VecDeque<Piece>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
@@ -109,7 +109,7 @@ fn counting(pieces: &VecDeque<Piece>, span: Duration, now: Mono) -> impl Iterato
     pieces.iter().filter(move |piece| now < piece.last + span)
 }
 
-/// The units of the newest piece, or of a new one. What counts no more is dropped.
+/// The units of the newest piece, or of a new one. Pieces that count no more are dropped.
 fn newest(pieces: &mut VecDeque<Piece>, span: Duration, now: Mono) -> &mut u64 {
     while pieces.front().is_some_and(|piece| piece.last + span <= now) {
         pieces.pop_front();
@@ -179,7 +179,7 @@ impl Budget {
         self.accounts.iter().all(fits)
     }
 
-    /// A chosen request of this cost is sent now. Returns the units of all that were sent so far.
+    /// A chosen request of this cost is sent now. Returns the units of all requests that were sent so far.
     pub fn send(&mut self, cost: u32, now: Mono) -> u64 {
         self.unsent = self.unsent.saturating_sub(cost.into());
         self.sent += u64::from(cost);
@@ -188,8 +188,9 @@ impl Budget {
     }
 
     /// The exchange tells, in the response to a request sent at `sent`, how many units of this limit it has
-    /// counted in its running window. `units` were sent so far with the request. If a request that was sent
-    /// after it last told more is told less, by more than what may be on its way, a new window has begun.
+    /// counted in its running window. `units`: what was sent so far, with the request. If the request was
+    /// sent after the exchange last told more, and the exchange now tells less by more than what may be on
+    /// its way, a new window has begun.
     pub fn note_used(&mut self, limit: Limit, used: u64, (sent, units): (Mono, u64), now: Mono) {
         let since = self.sent.saturating_sub(units);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
@@ -210,7 +211,7 @@ impl Budget {
         }
     }
 
-    /// The units that others have spent, if that is enough to be told.
+    /// The units that others have spent, if that is enough to report.
     pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
         let of = |it: &Account| {
             let units = counting(&it.others, it.span(), now).map(|piece| piece.units).max()?;
@@ -234,8 +235,8 @@ impl Budget {
 
 /// What a cluster needs: the collector of a source tells the others how the budget stands.
 impl Budget {
-    /// Goes on from what another node has left, so many milliseconds ago; nothing, if that is not known.
-    /// From now on, the nodes are told.
+    /// Goes on from what another node had left: units, and how many milliseconds ago. If it is not known,
+    /// nothing counts as left. From now on, the other nodes are told.
     pub fn take_over(&mut self, left: Option<(u64, u64)>, now: Mono) {
         let (units, age_ms) = left.unwrap_or_default();
         let since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
@@ -258,13 +259,13 @@ impl Budget {
         (self.left(parts, now).saturating_sub(self.untold_most(parts)), self.spent)
     }
 
-    /// The other nodes have been told when so many units were spent.
+    /// The other nodes know what was left when `spent` units were spent.
     pub fn note_told(&mut self, spent: u64) {
         self.told = self.told.map(|told| told.max(spent));
     }
 
-    /// The most units that may be spent before the other nodes are told: of two seconds, since they are
-    /// told each second.
+    /// The most units that may be spent before the other nodes are told: the units of two seconds, since the
+    /// nodes are told each second.
     fn untold_most(&self, parts: u32) -> u64 {
         let of = |it: &Account| (2_000_000 / it.time_of(1, parts).max(1)).max(2 * it.dearest);
         self.accounts.iter().map(of).min().unwrap_or(0)
@@ -300,7 +301,7 @@ impl Account {
         self.running(at).map_or(0, |it| it.units).max(self.own(at))
     }
 
-    /// The units of those that were spent here.
+    /// The units that were spent here and count at this time.
     fn own(&self, at: Mono) -> u64 {
         counting(&self.pieces, self.span(), at).map(|piece| piece.units).sum()
     }
@@ -325,7 +326,7 @@ impl Account {
         burst.saturating_sub(self.time_of(cost.into(), parts))
     }
 
-    /// The microseconds in which the average pays for so many units.
+    /// The microseconds in which the average pays for these units.
     fn time_of(&self, units: u64, parts: u32) -> u64 {
         let span = self.limit.per.as_micros() * 100 * u128::from(parts);
         let time = u128::from(units) * span

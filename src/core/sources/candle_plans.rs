@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A run of so many known slots shows that a series was polled; a single request of a client is mostly
+/// A run of this many known slots shows that a series was polled: a single request of a client is mostly
 /// shorter. If the configured backfill is larger, it takes the place of this number.
 const FOLLOWED: i64 = 1000;
 
@@ -199,8 +199,8 @@ impl CandlePlans {
                     Some(page.start.min(again.max(oldest))..page.end)
                 });
                 let part = unknown.unwrap_or(asked);
-                // Who asks for the newest closed candles wants the forming one too, and it comes
-                // with the same page if that has room.
+                // A client that asks for the newest closed candles wants the forming one too. It comes with
+                // the same page if the page has room.
                 match part.end + REREAD >= current && part.start + rows > current {
                     true => part.start..current + 1,
                     false => part,
@@ -216,11 +216,11 @@ impl CandlePlans {
         let page = PlannedPage { when, urgency, series: key, slots };
         let lively = self.lively_first(&page, cx).filter(|it| !is_in_flight(it.series));
         let mut page = lively.unwrap_or(page);
-        // Slots in the future by one witness of the clock are left out: what an answer says of them cannot be
-        // judged.
+        // Slots in the future by one witness of the clock are left out, because an answer about them cannot
+        // be judged.
         let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
         let end = page.slots.end.min(sure + 1);
-        // The newest part of it that a page holds.
+        // The newest part that a page holds.
         page.slots = page.slots.start.max(end.saturating_sub(most))..end;
         (!page.slots.is_empty()).then_some(page)
     }
@@ -270,7 +270,7 @@ impl CandlePlans {
         })
     }
 
-    /// The newest candles of a series that are read again, or the newest two of one that is not followed.
+    /// The newest candles of a series that are read again. If the series is not open, the newest two.
     fn newest(&self, key: SeriesKey, cx: &Context) -> Range<i64> {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let charts = &cx.market.charts;
@@ -284,7 +284,7 @@ impl CandlePlans {
             // failed.
             Some(_) => self.plans.get(&key).and_then(|plan| plan.begun).unwrap_or(current),
         };
-        // What is older than what is kept would be dropped at once.
+        // Older slots than the kept ones would be dropped at once.
         let oldest_kept = current.saturating_sub(charts.keep(key.interval));
         from.max(oldest_kept).min(current)..current + 1
     }
@@ -371,9 +371,9 @@ impl CandlePlans {
     }
 
     /// The number of closed slots before the current one that are requested without a client: the configured
-    /// backfill or, if that is more, all that were missed since the last run, as far as the file shows. At
-    /// most what the exchange still serves and what is kept. An outage leaves no hole, even if it was longer
-    /// than the backfill, and even if filling the hole was interrupted.
+    /// backfill or, if that is more, all that were missed since the last run, as far as the file shows. It is
+    /// at most what the exchange still serves and what is kept. An outage leaves no hole, even if it was
+    /// longer than the backfill, and even if filling the hole was interrupted.
     pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.depth(key.interval);

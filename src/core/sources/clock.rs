@@ -26,7 +26,7 @@ use std::time::Duration;
 /// Two readings agree if they differ by no more than this. A response that took longer to come is no reading.
 const TOLERANCE_MS: i64 = 2000;
 
-/// The only witness confirms itself if it has told the same time, by the monotonic clock, for so long.
+/// The only witness confirms itself if it has told the same time, by the monotonic clock, for this long.
 const CONFIRMED: Duration = Duration::from_secs(60);
 
 /// The votes of each witness of the exchange. This machine's clock has one vote.
@@ -35,11 +35,11 @@ const VOTES: u32 = 2;
 /// The votes that a clock needs to hold: those of two witnesses.
 const NEEDED: u32 = 3;
 
-/// The newest ticker counts once it has kept pace with our clock for so long: the newest ticker of a quiet
+/// The newest ticker counts once it has kept pace with our clock for this long: the newest ticker of a quiet
 /// market stands still.
 const IN_STEP: Duration = Duration::from_secs(10);
 
-/// In doubt, this machine's clock counts as ahead by so much: nobody knows how well it is set.
+/// In doubt, this machine's clock counts as ahead by this much: nobody knows how well it is set.
 const MACHINE_OFF_MS: i64 = 300_000;
 
 /// The first pause before the time call is read again while the clock is in doubt.
@@ -48,8 +48,8 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The longest pause in doubt, and the pause after a time call that has failed while the clock is known.
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// Between two readings of the market list, and of a clock that holds: listings change a few times a day, and
-/// clocks of machines drift by seconds a day.
+/// Between two readings of the market list, and between two of a clock that holds: listings change a few
+/// times a day, and clocks of machines drift by seconds a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
 /// Who tells the exchange's time, the strongest first.
@@ -63,7 +63,7 @@ pub enum Witness {
     Ticker,
 }
 
-/// Their names, in their order.
+/// The names of the witnesses, in their order.
 const NAMES: [&str; 3] = ["time call", "date", "newest ticker"];
 
 /// What one witness tells. Times are what the exchange's clock showed when our monotonic clock was zero, in
@@ -73,11 +73,11 @@ struct Story {
     witness: Witness,
     earliest: i64,
     latest: i64,
-    /// When the first request was sent whose response told the same.
+    /// When the first request was sent whose response told this time.
     since: Mono,
     /// The earliest time by that response.
     first: i64,
-    /// When the last response that told the same came.
+    /// When the last response that told this time came.
     until: Mono,
     /// True if it was outvoted: it counts for nothing until it agrees with the clock that holds.
     is_odd: bool,
@@ -111,7 +111,7 @@ pub struct ExchangeClock {
     source: SourceId,
     /// When the time call is read next.
     pub due: Mono,
-    /// When it was last read.
+    /// When the time call was last sent.
     asked_at: Option<Mono>,
     /// True once the time call was answered, or has failed. Before that, people are told of a doubt only if
     /// some witness counts.
@@ -145,7 +145,7 @@ impl ExchangeClock {
         self.in_doubt_since.is_some()
     }
 
-    /// True if the exchange's time is known, and was when the quotes of now were requested.
+    /// True if the exchange's time is known, and was known when the quotes that come now were requested.
     pub fn dates_quotes(&self, now: Mono) -> bool {
         !self.is_in_doubt() && self.quotes_from <= now
     }
@@ -227,7 +227,7 @@ impl ExchangeClock {
         }
     }
 
-    /// Has the time call read again, so long after the last time.
+    /// Has the time call read again, with this pause after the last call.
     fn call_again(&mut self, pause: Duration, now: Mono) {
         self.due = self.due.min(self.asked_at.map_or(now, |at| now.max(at + pause)));
     }

@@ -1,14 +1,14 @@
 //! The requests of one source to its exchange: what each event of a connection leads to.
 //!
-//! [`Connections`] owns the request in flight of each connection; the connections are its [`Upstream`]'s. It
-//! does not decide what is requested. A request tries one address after the other while it has none, and
-//! fails behind the last or at its deadline.
+//! [`Connections`] owns the request in flight of each connection. Its [`Upstream`] owns the connections. It
+//! does not decide what is requested. A request tries one address after the other until a connection opens.
+//! It fails after the last address, or at its deadline.
 //!
-//! A request on a reused connection that ends before its response has begun has not failed: the exchange had
-//! closed the connection while it was idle (RFC 9112, 9.3.1), or a network has forgotten it, so that nothing
-//! comes in time. Its task is due again at once, and costs as much again, because the exchange may have
-//! counted the first one. Whatever is idle is closed, so the second chance is on a new connection, and there
-//! is no third.
+//! If a reused connection ends before the response has begun, its request has not failed: the exchange had
+//! closed the connection while it was idle (RFC 9112, 9.3.1), or a network has forgotten the connection, so
+//! that nothing comes in time. The task is due again at once, and costs as much again, because the exchange
+//! may have counted the first request. All idle connections are closed, so the second request is on a new
+//! connection, and there is no third.
 
 use crate::core::sources::budget::Budget;
 use crate::core::sources::fault::Fault;
@@ -44,7 +44,7 @@ impl Connections {
         }
     }
 
-    /// How many there are.
+    /// The number of connections.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
@@ -116,7 +116,7 @@ impl Connections {
         }
     }
 
-    /// Gives up what has had its time.
+    /// Gives up a request whose time has ended.
     pub fn handle_timeout(&mut self, conn: usize, cx: &mut Context) -> Option<EndedRequest> {
         let ended = self.upstream.handle_timeout(conn, cx).err()?;
         self.lost(conn, ended, cx)
@@ -183,7 +183,7 @@ impl Connections {
         self.requests[conn].take().map(|request| (conn, request, how))
     }
 
-    /// Ends those requests that are chosen, through nobody's fault.
+    /// Ends the requests that are chosen, through nobody's fault.
     pub fn put_back_all(
         &mut self,
         is_chosen: impl Fn(&RequestInFlight) -> bool,

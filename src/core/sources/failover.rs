@@ -16,8 +16,8 @@ use crate::time::Mono;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// From the first of some moves to their log line: as long as the others may take, and no longer than
-/// somebody who watches the log will wait.
+/// From the first of some moves to their log line: long enough for the other moves to come, and no longer
+/// than somebody who watches the log will wait.
 const GATHER: Duration = Duration::from_secs(1);
 
 /// From one log line about two sources to the next of the same kind: a market that comes and goes does
@@ -35,7 +35,7 @@ pub struct Failover {
 /// How a symbol moves between two sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Move {
-    /// The one that is earlier in the order of failover.
+    /// The source that is earlier in the order of failover.
     earlier: SourceId,
     later: SourceId,
     /// True if symbols return to the earlier one; false if they leave it.
@@ -47,13 +47,13 @@ struct Move {
 struct MoveReport {
     /// Moves that are not logged yet.
     symbols: usize,
-    /// When those are logged. Without any: the next are not logged before.
+    /// When these moves are logged. If there are none, the next moves are not logged before this.
     due: Mono,
 }
 
 impl Failover {
-    /// Counts the moves that the quotes which have turned lead to, and logs those that are due. Returns true
-    /// if a quote has turned.
+    /// Counts the moves of symbols whose quotes have become stale or fresh, and logs the moves that are due.
+    /// Returns true if a quote has become stale or fresh.
     pub fn watch(&mut self, market: &mut Market, sources: &mut [SourceStatus], now: Mono) -> bool {
         let turns = market.quotes.take_turns();
         for turn in &turns {
@@ -104,8 +104,8 @@ impl Failover {
     }
 }
 
-/// How a quote that has turned moves its symbol: to the first fresh one of a later source, or from there. An
-/// earlier one that is fresh serves it all the time.
+/// How a quote that has become stale or fresh moves its symbol: to the first fresh quote of a later source,
+/// or back from there. `None` also if an earlier source has a fresh quote: that one is served all the time.
 fn moved(turn: &QuoteTurn, market: &Market) -> Option<Move> {
     let sources = market.catalog.sources_of(turn.symbol);
     let at = sources.iter().position(|source| *source == turn.source)?;

@@ -2,9 +2,9 @@
 //!
 //! [`Host`] owns the budget and the halts. Sources have the same host if the host and the port of their
 //! addresses are the same. A halt stops every request of every source of the host: the exchange has asked for
-//! a pause, has banned this address, has refused a second time in a row as too many, or is not reached. After
-//! a halt, one request at a time is sent until an answer is good. [`Sources`](super::Sources) tells each
-//! source of a halt.
+//! a pause, has banned this address, has refused a second request in a row as one too many, or is not
+//! reached. After a halt, one request at a time is sent until an answer is good.
+//! [`Sources`](super::Sources) tells each source of a halt.
 
 use crate::config::Url;
 use crate::core::sources::budget::Budget;
@@ -19,15 +19,15 @@ pub const HALT_MAX: Duration = Duration::from_secs(86_400);
 pub struct Host {
     name: String,
     port: u16,
-    /// What may still be asked.
+    /// The budget of requests to the host.
     pub budget: Budget,
     /// Nothing is requested before this.
     pub halted_until: Mono,
     /// True after a halt, until an answer is good.
     is_probing: bool,
-    /// When a request was last refused as too many without a word how long to wait, and until when half of
-    /// the budget is spent for that.
+    /// When a request was last refused as too many, and the exchange did not say how long to wait.
     refused_at: Mono,
+    /// Until when such refusals leave half of the budget.
     halved_until: Mono,
     /// True until a request that was sent after the refusal is answered well.
     is_refused: bool,
@@ -36,7 +36,7 @@ pub struct Host {
     pub in_flight_elsewhere: usize,
     /// True if there are other sources of this host.
     pub is_shared: bool,
-    /// True if requests of theirs wait that are not for quotes.
+    /// True if requests of other sources wait, for something other than quotes.
     pub others_wait: bool,
 }
 
@@ -62,10 +62,10 @@ impl Host {
         self.is_probing = true;
     }
 
-    /// A request that began at `began` was refused as too many, and its kind waits until then. Half of the
-    /// budget is spent meanwhile. The second refusal in a row, whatever was asked, halts the host.
+    /// A request that began at `began` was refused as too many, and its kind waits until `until`. Meanwhile,
+    /// only half of the budget is spent. The second refusal in a row, whatever was asked, halts the host.
     pub fn refused(&mut self, began: Mono, until: Mono, now: Mono) {
-        // What was on its way at the first refusal meets the same trouble.
+        // A request that began before the first refusal is refused for the same reason, and does not count.
         if self.is_refused && began >= self.refused_at {
             self.halt(until.since(now), now);
         }
@@ -79,7 +79,8 @@ impl Host {
         self.is_probing &= now < self.halted_until;
     }
 
-    /// True if another request may be sent beside so many of the same source, on so many connections.
+    /// True if another request may be sent. `in_flight`: the requests of its source; `connections`: the
+    /// connections of its source.
     pub fn has_room(&self, in_flight: usize, connections: usize) -> bool {
         let all = in_flight + self.in_flight_elsewhere;
         all < if self.is_probing { 1 } else { connections }

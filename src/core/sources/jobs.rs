@@ -28,8 +28,8 @@ const CANDLES_A_SLICE: usize = 64;
 pub enum Job {
     /// Puts the tickers of a whole exchange into the market, one piece a slice.
     ApplyTickers(StagedTickers),
-    /// Puts a page of candles into its series. With the time of its receipt, the other nodes of a cluster
-    /// are told of it first.
+    /// Puts a page of candles into its series. If the time of its receipt is given, the other nodes of a
+    /// cluster are told of the page first.
     ApplyCandles(CandlePage, Option<Now>),
     /// Reads the market list of another node.
     ReadList(Markets),
@@ -39,8 +39,8 @@ pub enum Job {
     DropQuotes(IntoIter<SymbolId>),
     /// Follows the candles of the markets that the configuration names: some may be new in the list.
     FollowNamed(IntoIter<SymbolId>),
-    /// Decompresses what has come of the response on this connection. If it is closed meanwhile, nothing is
-    /// left to do.
+    /// Decompresses what has come of the response on this connection. If the connection is closed meanwhile,
+    /// nothing is left to do.
     Decompress(usize),
     /// Counts how far the backfill has come.
     Count,
@@ -86,11 +86,11 @@ pub struct CandlePage {
     /// The slots that are not in the series yet, and their rows, the oldest first.
     left: Range<i64>,
     rows: VecDeque<Reported>,
-    /// What comes of it, once it is in the series.
+    /// The result, once the page is in the series.
     pub result: PageResult,
     /// True if closed slots between its candles were unknown.
     is_new: bool,
-    /// What its silence says.
+    /// What a slot without a candle means.
     pub evidence: Evidence,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
@@ -111,7 +111,7 @@ impl CandlePage {
     ) -> CandlePage {
         let time = |row: &Reported| row.candle.open_time.0;
         if !rows.is_sorted_by_key(time) {
-            // By their times alone, since rows are wide. Of two of one slot the later one counts.
+            // By their times alone, since rows are wide. Of two rows of one slot, the later one counts.
             rows.sort_by_cached_key(time);
         }
         let answer = Answer::of(key.interval, &slots, &rows, is_dated, sent_at.mono);
@@ -134,18 +134,18 @@ impl CandlePage {
             series: series_part(self.key, self.result.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
             is_dated: self.is_dated,
-            // Each node judges by itself how many rows a page has.
+            // Reserved in the format.
             is_full: false,
             is_proven: false,
             rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
         }
     }
 
-    /// Takes out the next slice. No slot is in two slices: a row that is not in the first of them would count
-    /// as missing. Slots without a candle go with those before them, or with the last ones. The oldest slice
-    /// comes first, because a series is filled and evicted from there. But if coverage can take no further
-    /// piece, a page in front of it is taken from its end: the slice that touches what is known comes first,
-    /// and each other one touches the one before.
+    /// Takes out the next slice. No slot is in two slices: a row that comes with the second slice would count
+    /// as missing in the first. Slots without a candle go with the candle before them. The oldest slice comes
+    /// first, because a series is filled and evicted from there. But if coverage can take no further piece, a
+    /// page in front of it is taken from its end: the slice that touches what is known comes first, and each
+    /// other slice touches the slice before.
     fn next(&mut self, covered: &IntervalSet) -> Option<(Range<i64>, Vec<Reported>)> {
         let Range { start, end } = self.left;
         let is_in_front = covered.first().is_some_and(|it| start < it && it <= end);
@@ -176,8 +176,8 @@ impl CandlePage {
         true
     }
 
-    /// Notes what was requested and is still not known, so that it is not requested again at once: it may
-    /// have been dropped, for want of room or for its age. Of a page that may have been cut and that has told
+    /// Notes the requested slots that are still not known, so that they are not requested again at once: they
+    /// may have been dropped, for want of room or for their age. If the page may have been cut, and has told
     /// of closed slots that were unknown, the slots outside of its candles are requested again at once. This
     /// ends, because each such page leaves less to request.
     fn end(&mut self, cx: &mut Context) {
@@ -209,13 +209,13 @@ impl CandlePage {
         let Some((slots, rows)) = self.next(series.covered()) else {
             return;
         };
-        // Closed by the exchange's clock when the request left: later it may have closed one more,
-        // but then what it sent may be older than that.
+        // The exchange's clock when the request left decides which slots are closed. The exchange may have
+        // read a slot that closed later before that slot closed.
         let closed_before = cx.stats[key.source].sure_time(self.sent_at);
         let mut changes = history.changes(key, cx);
         let charts = &mut cx.market.charts;
         if changes.is_none() {
-            // Too much waits for the disk: what the file holds of this is out of date from now on.
+            // The changes are left out: what the file holds of these slots is out of date from now on.
             charts.unarchive(key, slots.clone());
         }
         let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
@@ -236,7 +236,8 @@ impl CandlePage {
     }
 }
 
-/// True if some closed slot between the candles of an answer, requested then, is not known.
+/// True if some closed slot between the candles of an answer is not known. `sent_at`: when the answer was
+/// requested.
 fn is_unknown(key: SeriesKey, answer: &Answer, sent_at: Now, cx: &Context) -> bool {
     let closed_before = cx.stats[key.source].sure_time(sent_at);
     let Range { start, end } = answer.between;

@@ -216,7 +216,7 @@ impl Sources {
     /// Starts requests that are due, and gives up requests that are late. `true`: a request has ended.
     pub fn handle_timeout(&mut self, history: &History, cx: &mut Context) -> bool {
         let is_due = |it: &&Source| it.wake_at.is_some_and(|at| at <= cx.now.mono);
-        // Those that share a budget take turns.
+        // Sources that share a budget take turns.
         let mut due: Vec<_> =
             self.all.iter().filter(is_due).map(|it| (it.quotes_sent_at, it.id)).collect();
         due.sort_unstable_by_key(|(sent_at, id)| (*sent_at, id.index()));
@@ -239,9 +239,8 @@ impl Sources {
         self.all.iter().any(|it| !it.jobs.is_empty())
     }
 
-    /// Steps a job of one source, each source in its turn, so that one that always has something to do
-    /// does not hold up the others. `true`: a request has ended, or its response is completely in the
-    /// market.
+    /// Steps a job of one source. The sources take turns, so that a busy one does not hold up the others.
+    /// `true`: a request has ended, or its response is completely in the market.
     pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
         let (before, behind) = self.all.split_at(self.next_to_work);
         let mut in_turn = behind.iter().chain(before);
@@ -292,7 +291,7 @@ impl Sources {
         self[source].connections.interest(conn, key)
     }
 
-    /// There is room in the history again: what has waited for that is due.
+    /// The history has room again, or has ended a load. Requests that have waited for that are due.
     pub fn wake_up(&mut self, now: Now) {
         self.all.iter_mut().for_each(|it| it.wake_up(now));
     }

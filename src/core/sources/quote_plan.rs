@@ -1,8 +1,9 @@
 //! The plan of a source: whether it requests all tickers of its exchange, several at a time or one at a time.
 //!
 //! [`QuotePlan`] owns what responses have told of the size and the duration of each way to request tickers,
-//! and chooses the cheapest one: that of the fewest bytes, among those that fit the budget and are over soon.
-//! Ways of about the same bytes are judged by their units. It sends nothing.
+//! and chooses the cheapest way: of those that fit the budget and are over soon, the one with the fewest
+//! bytes. Of ways with about the same bytes, it is the one with the fewest units. [`QuotePlan`] sends
+//! nothing.
 
 use crate::config::Poll;
 use crate::core::sources::staged::Staged;
@@ -11,8 +12,8 @@ use crate::exchange::Way;
 use crate::time::Now;
 use std::time::Duration;
 
-/// A round of several requests takes no longer than `pollMs` or, if that is more, one in so many parts of
-/// `staleAfterMs`.
+/// A round of several requests fits if it takes at most `pollMs` or, if that is more, `staleAfterMs` divided
+/// by this.
 const PARTS_OF_STALE: u32 = 4;
 
 /// Bytes of a response beside its tickers: a head, mostly.
@@ -22,16 +23,16 @@ const HEAD_BYTES: u64 = 500;
 /// change with every response.
 const PERCENT_EQUAL: u64 = 125;
 
-/// What a request takes as long as none has told it.
+/// How long a request is taken to last, until a response has told.
 const LATENCY: Duration = Duration::from_millis(100);
 
-/// As many markets an exchange is taken to have, as long as its list was read for some of them alone.
+/// How many markets an exchange is taken to have, as long as its list was read only for some of them.
 const LISTED: usize = 1000;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct QuotePlan {
-    /// The first is `all`, if the exchange has that.
+    /// The first one requests all tickers at once, if the exchange has such a call.
     ways: Vec<Known>,
     current: usize,
     /// The markets of the exchange, tracked or not; 0 until this node has read its list. Of a list that was
@@ -45,7 +46,7 @@ struct Known {
     way: Way,
     /// Bytes of a ticker, by the responses so far.
     bytes: u64,
-    /// What a request takes, or all pages of it.
+    /// How long a request takes, with all its pages.
     took: Duration,
     /// The pages of a poll of all tickers.
     pages: u64,
@@ -72,12 +73,13 @@ impl QuotePlan {
         self.ways[self.current].way.markets
     }
 
-    /// Chooses the way to request so many tickers, on so many connections, and how often.
+    /// Chooses the way to request `tracked` tickers on `lanes` connections, and how often.
     pub fn choose(&mut self, tracked: usize, lanes: usize, profile: &mut Profile) {
         let cost = |it: &Known| it.cost(tracked, self.listed, lanes, profile);
         let costs: Vec<Cost> = self.ways.iter().map(cost).collect();
-        // Where nearly all markets are tracked, all are requested, however slow that is. Where none is, the
-        // source must know whether it is up. Of a list that another node has read, the length is not known.
+        // If nearly all markets are tracked, all tickers are requested, however slow that is. So they are if
+        // no market is tracked, because the source must know whether it is up, and if another node has read
+        // the list, because its length is not known.
         let has_all = self.ways[0].way.markets.is_none();
         let least = costs.iter().map(|it| it.bytes).min().unwrap_or(0);
         let all =
@@ -91,8 +93,8 @@ impl QuotePlan {
         profile.set_cost(costs[self.current].units);
     }
 
-    /// Takes in a response, whose last page has come now. The market list was requested for so many markets
-    /// alone, if it was.
+    /// Takes in a response, whose last page has come now. `named`: for how many markets the market list was
+    /// requested, if not for all.
     pub fn note(&mut self, staged: &Staged, named: Option<usize>, now: Now) {
         let bytes = staged.bytes;
         let took = now.mono.since(staged.sent[0].mono);
@@ -117,13 +119,13 @@ impl QuotePlan {
         }
     }
 
-    /// Takes in a response with the tickers of so many markets, or with all.
+    /// Takes in a response with the tickers of this many markets, or with all tickers.
     fn learn(&mut self, markets: Option<usize>, bytes: u64, took: Duration) {
         let tickers = markets.unwrap_or(self.listed).max(1) as u64;
         let bytes = (bytes.saturating_sub(HEAD_BYTES) / tickers).max(1);
         let guess = u64::from(self.ways[self.current].way.bytes);
         for it in &mut self.ways {
-            // The ways of several markets differ in their number only.
+            // The ways that request some markets differ only in how many.
             let is_meant = it.way.markets.is_some() == markets.is_some();
             match (is_meant, it.is_learned) {
                 (true, true) => {
@@ -158,7 +160,7 @@ impl Known {
         Known { way, bytes: way.bytes.into(), took: LATENCY, pages: 1, is_learned: false }
     }
 
-    /// What a poll takes that brings so many tickers of all that are listed.
+    /// What a poll takes that brings `tracked` tickers of `listed` markets.
     fn cost(&self, tracked: usize, listed: usize, lanes: usize, profile: &Profile) -> Cost {
         let (requests, tickers) = match self.way.markets {
             None => (self.pages, listed.max(tracked)),

@@ -20,18 +20,18 @@ use std::time::Duration;
 /// Between two readings of a market's 24-hour figures: they change by a thousandth a minute.
 const STATS_AGE: Duration = Duration::from_secs(60);
 
-/// The same in rounds, if these take long: so the figures take a tenth of what quotes take, at most.
+/// `STATS_AGE` in rounds, if these take long. So the figures take at most a tenth of what quotes take.
 const STATS_ROUNDS: u32 = 10;
 
-/// The same in the times that the budget needs for the figures of all markets: they leave the rest of it to
-/// candles.
+/// `STATS_AGE` as a multiple of the time in which the budget pays for the figures of all markets, if that is
+/// long. The figures leave the rest of the budget to candles.
 const STATS_PARTS: u32 = 4;
 
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
-/// Before the urgent markets come again, one of so many as they are comes of the rest, so that every round
-/// ends.
+/// Before the urgent markets come again, a part of their number must have been requested of the rest: one in
+/// this many. So every round ends.
 const SHARE_OF_REST: usize = 4;
 
 /// What the end of a request means for its round.
@@ -41,15 +41,16 @@ pub enum RoundEnd {
     NotYet,
     /// At least one market was answered well.
     WithQuotes,
-    /// No market was.
+    /// No market was answered well.
     WithoutQuotes,
 }
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct QuoteRound {
-    /// The urgent markets to request, the next one first, then the rest.
+    /// The urgent markets to request, the next one first.
     urgent: VecDeque<SymbolId>,
+    /// The other markets to request, after the urgent ones.
     rest: VecDeque<SymbolId>,
     /// How many of the rest were requested since the urgent ones came last.
     rest_sent: usize,
@@ -57,7 +58,7 @@ pub struct QuoteRound {
     total: usize,
     /// The most markets of a request.
     most: usize,
-    /// The same after refusals: it doubles with each good response.
+    /// `most` after refusals: refusals halve it, and each good response doubles it again.
     most_now: usize,
     /// Requests in flight.
     in_flight: usize,
@@ -67,7 +68,7 @@ pub struct QuoteRound {
     pub newest: Newest,
     /// When the running round began, unless it was abandoned.
     began: Option<Mono>,
-    /// How long the last one took.
+    /// How long the last round took.
     took: Option<Duration>,
     /// When the 24-hour figures of each market are read next, in that order.
     stats_due: VecDeque<(Mono, SymbolId)>,
@@ -80,8 +81,8 @@ pub struct QuoteRound {
 }
 
 impl QuoteRound {
-    /// Begins a round over these markets, the urgent ones first, at most so many in a request. New ones get
-    /// their 24-hour figures read first.
+    /// Begins a round over these markets, the urgent ones first. `most`: the most markets in a request. The
+    /// 24-hour figures of new markets are read first.
     pub fn begin(
         &mut self,
         (mut urgent, mut rest): (Vec<SymbolId>, Vec<SymbolId>),
@@ -120,8 +121,8 @@ impl QuoteRound {
         }
     }
 
-    /// A tick during the round: the urgent markets come again, unless some of them still wait or nothing but
-    /// them is left.
+    /// A tick during the round: the urgent markets come again, unless some of them still wait, no others are
+    /// left, or too few of the others have come since.
     pub fn repeat(&mut self, mut urgent: Vec<SymbolId>, now: Mono) {
         let is_turn = self.rest_sent * SHARE_OF_REST >= urgent.len();
         if self.rest.is_empty() || !self.urgent.is_empty() || !is_turn {
@@ -166,8 +167,8 @@ impl QuoteRound {
         self.in_flight += 1;
     }
 
-    /// A market's 24-hour figures are being requested, for which the budget needs this time. They are due
-    /// again later, whatever comes.
+    /// A market's 24-hour figures are being requested. `takes`: the time in which the budget pays for that.
+    /// The figures are due again later, whatever comes.
     pub fn sent_stats(&mut self, symbol: SymbolId, takes: Duration, now: Mono) {
         if self.stats_due.front().is_some_and(|(_, due)| *due == symbol) {
             self.stats_due.pop_front();
@@ -243,8 +244,8 @@ impl QuoteRound {
         self.paused.insert(symbol, (length, now + length));
     }
 
-    /// A request of this kind for these markets was answered well, or not. Returns true if the last one of
-    /// some market failed.
+    /// A request of this kind for these markets was answered well, or not. Returns true if the last request
+    /// of this kind failed for some market.
     pub fn note(&mut self, kind: RequestKind, symbols: &[SymbolId], is_good: bool) -> bool {
         for symbol in symbols {
             match is_good {

@@ -1,8 +1,8 @@
 //! A configuration that was read again while the core runs.
 //!
-//! [`Reload`] decides what becomes of each source; each part takes in what concerns it. Sources keep their
-//! numbers, so nothing that names one has to be translated: one that has ended keeps its place, and tracks
-//! and requests nothing.
+//! [`Reload`] decides what becomes of each source, and each part takes in what concerns it. Sources keep
+//! their numbers, so nothing that names a source has to be translated. A source that has ended keeps its
+//! place, and tracks and requests nothing.
 
 use super::Sources;
 use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
@@ -49,7 +49,7 @@ impl Reload {
         Ok(Reload { config, changes: places.changes, fixed })
     }
 
-    /// Lets the market, the history and the sources take it in. Returns the former configuration.
+    /// Lets the market, the history and the sources take in the configuration. Returns the former one.
     pub fn apply(self, sources: &mut Sources, history: &mut History, cx: &mut Context) -> Config {
         let known = cx.stats.sources.len();
         let old = std::mem::replace(&mut cx.config, self.config);

@@ -1,8 +1,8 @@
-//! A source of which one node of a cluster collects, and the others follow.
+//! A source that one node of a cluster collects, and that the others follow.
 //!
 //! [`Replica`] owns the role of this node, its messages to the others, and the open requests for candles: its
-//! own if it follows, and those of others if it collects.
-//! It decides neither who collects (`core::cluster` does) nor what is requested of the exchange.
+//! own if it follows, and the requests of other nodes if it collects. It decides neither who collects
+//! (`core::cluster` does) nor what is requested of the exchange.
 
 use crate::core::context::Context;
 use crate::market::{SeriesKey, SourceId};
@@ -71,7 +71,7 @@ pub enum Outbound {
 #[derive(Debug, Default)]
 pub struct Replica {
     role: Role,
-    /// When it took on the role.
+    /// When this node took on the role.
     pub since: Mono,
     /// Messages that are not sent yet, the oldest first.
     pub outbound: VecDeque<Outbound>,
@@ -113,8 +113,8 @@ pub struct ListWriter {
 }
 
 impl ListWriter {
-    /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins
-    /// anew.
+    /// Writes some markets. Returns the bytes of the whole list after the last one. If markets come or go
+    /// meanwhile, the list begins anew.
     pub fn step(&mut self, source: SourceId, cx: &Context) -> Option<Vec<u8>> {
         let catalog = &cx.market.catalog;
         let known = catalog.known();

@@ -36,7 +36,7 @@ const TAG_MOST: usize = 256;
 pub struct RequestInFlight {
     /// When it was decided to ask.
     pub began: Mono,
-    /// What it costs of the budget, as long as nothing of it is sent.
+    /// What it costs of the budget, as long as nothing of it is sent; then 0.
     pub unsent: u32,
     /// The units of the budget that were sent with it and before it, once it is sent.
     pub units: u64,
@@ -89,8 +89,8 @@ struct Head {
 }
 
 impl RequestInFlight {
-    /// A request for a task, or for a later page of it. Nothing of it is sent yet. With a tag, the body is
-    /// wanted only if it has another one.
+    /// A request for a task, or for a later page of it. Nothing of it is sent yet. If a tag is given, the
+    /// body is wanted only if it has another tag.
     pub fn new(
         profile: &Profile,
         task: Task,
@@ -188,7 +188,7 @@ impl RequestInFlight {
             Some(self.dialect.spent(told.trim().parse().ok()?))
         };
         self.used = self.dialect.meter().and_then(used);
-        // The page of a failing front may come from anywhere, with any clock.
+        // A response that is no success may come from any front end, with any clock.
         let date = read_current_date(response.fields).filter(|_| response.head.status / 100 == 2);
         if let Some(date) = date {
             self.date = Some((date, self.sent_mono()));
@@ -258,7 +258,7 @@ impl RequestInFlight {
         }
         let head = self.head.as_ref().expect("the body comes after the head");
         match fed {
-            // The status says more, and `finish` what the body has said before.
+            // The status says more than this error. `finish` also tells what the body has said before.
             Err(_) if !head.is_success() => Ok(()),
             fed => fed.map_err(|error| Fault::body(error, &self.begin, head.told.retry_after)),
         }

@@ -63,7 +63,7 @@ pub struct Source {
     list_tag: Option<Box<str>>,
     /// How tickers are requested.
     plan: QuotePlan,
-    /// Quotes by that plan, if it does not bring all of them at once.
+    /// The running round of quotes, if the plan does not request all of them at once.
     round: QuoteRound,
     /// The pages that have arrived so far, of a market list or of all tickers.
     pages: Paging,
@@ -89,12 +89,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source whose first task is due at once. `seed` is that of its jitter. [`Sources`](super::Sources)
-    /// gives it its host.
+    /// A source whose first task is due at once. `seed`: for its jitter. [`Sources`](super::Sources) gives it
+    /// its host.
     ///
     /// # Panics
-    /// If the source's dialect does not exist, or it has no address: the configuration is checked
-    /// before.
+    /// If the source's dialect does not exist, or the source has no address. A checked configuration has no
+    /// such source.
     pub fn new(id: SourceId, config: &Config, seed: u64, now: Now) -> Source {
         let profile = Profile::new(id, config);
         let count = config.limits.connections_per_source.max(1);
@@ -173,7 +173,7 @@ impl Source {
         self.jobs.push(self.progress.stored(now).then_some(Job::Count));
     }
 
-    /// Ends those requests that are chosen. Their tasks are due again at once.
+    /// Ends the requests that are chosen. Their tasks are due again at once.
     fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
         for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
             self.put_back(request.task(), cx.now.mono);
@@ -195,7 +195,7 @@ impl Source {
             self.jobs.push([Job::Decompress(conn)]);
         }
         if let Some((date, sent)) = self.connections.date.take() {
-            // It has whole seconds.
+            // A date has whole seconds.
             self.clock.note(Witness::Date, [date, date + 999], sent, cx);
         }
         self.ended(ended, host, cx) && self.go_on(pace, host, cx)
@@ -211,7 +211,7 @@ impl Source {
         true
     }
 
-    /// Time has passed: gives up what has had its time, and starts what is due. `true`: a request has
+    /// Time has passed: gives up requests whose time has ended, and starts what is due. `true`: a request has
     /// ended.
     pub fn handle_timeout(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
         let mut has_ended = false;
@@ -329,7 +329,7 @@ impl Source {
         has_ended && self.go_on(history.pace_of(self.id), host, cx)
     }
 
-    /// Takes in how a request has ended. `false`: none has.
+    /// Takes in how a request has ended. `false`: no request has ended.
     fn ended(&mut self, ended: Option<EndedRequest>, host: &mut Host, cx: &mut Context) -> bool {
         let Some((conn, request, how)) = ended else {
             return false;
@@ -356,7 +356,7 @@ impl Source {
         true
     }
 
-    /// Takes in new settings. Requests that these concern end, and are due again.
+    /// Takes in new settings. Requests that the changes concern end, and are due again.
     pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
         self.profile = self.profile.renewed(&cx.config);
         self.list_tag = None;

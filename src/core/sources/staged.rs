@@ -1,12 +1,12 @@
 //! Items of one response that are read and not yet applied.
 //!
 //! [`Staged`] owns them until the body has parsed to its end: a response that breaks off changes
-//! nothing that is served. It bounds how many there may be.
+//! nothing that is served. It bounds their number.
 //!
-//! Market lists, and tickers of all markets, may come in pages: [`Paging`] owns those that have come. Nothing
-//! of them is applied before the last page has come: what a list lacks would be removed, and quotes of one
-//! poll would pass for those of two. The markets of a list are in the catalog meanwhile, which serves none of
-//! them before the list ends.
+//! Market lists, and tickers of all markets, may come in pages. [`Paging`] owns the pages that have come.
+//! They are applied when the last page has come: otherwise, markets of later pages would be removed, and one
+//! poll of quotes would count as several. The markets of a list are in the catalog meanwhile, which serves
+//! none of them before the list ends.
 
 use crate::core::sources::fault::Fault;
 use crate::core::sources::task::Task;
@@ -17,16 +17,16 @@ use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::VecDeque;
 
-/// Tickers in one piece: below the size that an allocator takes from the system and gives back at
-/// once. All tickers of an exchange in one piece would be moved as it grows, and freed, in half a
-/// millisecond each.
+/// Tickers in one piece. A piece is smaller than what an allocator takes from the system and gives back at
+/// once. If all tickers of an exchange were in one piece, moving it as it grows would take half a
+/// millisecond, and so would freeing it.
 const TICKERS_A_PIECE: usize = 256;
 
 /// Unreadable items after which a response is given up: more than any exchange has markets.
 const MOST_REJECTED: u64 = 20_000;
 
-/// The newest time that two tickers have reached, or the only one: an absurd time stands alone.
-/// Kept as what the exchange's clock showed when our monotonic clock was zero.
+/// The newest time that two tickers have reached, or the time of the only ticker. So a single absurd time
+/// does not count. Times are kept as what the exchange's clock showed when our monotonic clock was zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Newest {
     newest: Option<UnixMs>,
@@ -41,7 +41,7 @@ impl Newest {
         self.newest = self.newest.max(zero);
     }
 
-    /// What an exchange's clock shows now that showed this time when its ticker came.
+    /// What the exchange's clock shows now, if it showed the newest time when that ticker came.
     pub fn time(&self, now: Mono) -> Option<UnixMs> {
         Some(self.second.or(self.newest)? + now.as_ms())
     }
@@ -50,9 +50,10 @@ impl Newest {
 /// Tickers in their order, in pieces of bounded size.
 #[derive(Debug, Default)]
 pub struct StagedTickers {
-    /// All are full but the last one.
+    /// The pieces of each page are full, except its last one.
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
-    /// When they were received: of pages, the first one, so that none passes for newer.
+    /// When they were received. For several pages, when the first one was, so that no ticker counts as newer
+    /// than it is.
     pub received: Now,
     /// True if a piece has been taken out.
     has_begun: bool,
@@ -66,7 +67,7 @@ impl StagedTickers {
         self.pieces.iter().map(Vec::len).sum()
     }
 
-    /// Notes the times of those that came at `received`.
+    /// Notes the times of the tickers, which came at `received`.
     pub fn note_times(&self, newest: &mut Newest, received: Mono) {
         let all = self.pieces.iter().flatten();
         let times = all.filter_map(|(_, ticker)| ticker.timestamp);
@@ -85,7 +86,7 @@ impl StagedTickers {
         (!self.has_begun, self.pieces.len() <= 1)
     }
 
-    /// True if none is left.
+    /// True if no ticker is left.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -120,7 +121,7 @@ pub struct Staged {
     pub tag: Option<Box<str>>,
     /// The tickers of tracked markets.
     pub tickers: StagedTickers,
-    /// The time of those of this page that have none of their own.
+    /// The time of the tickers of this page that have no time of their own.
     stamp: Option<UnixMs>,
     /// Candles, with what the exchange itself says on whether each is closed.
     pub candles: Vec<Reported>,
@@ -133,11 +134,11 @@ pub struct Staged {
     pub seen: u64,
     /// Items that were refused.
     pub rejected: u64,
-    /// True if one of them is a candle whose slot is unknown.
+    /// True if a refused item is a candle whose slot is unknown.
     pub has_undated: bool,
-    /// Why the first of them was refused.
+    /// Why the first refused item was refused.
     first_refusal: Option<String>,
-    /// True if one of them is the ticker of a tracked market.
+    /// True if a refused item is the ticker of a tracked market.
     has_refused_tracked: bool,
     /// The most symbols that were known while items came: a reload or a market list may know fewer.
     known: usize,
@@ -149,7 +150,7 @@ impl Staged {
         Staged { source, task, page, pages: 1, ..Staged::default() }
     }
 
-    /// The response to a request that was sent then is complete.
+    /// The response to a request that was sent at `sent` is complete.
     pub fn arrived(&mut self, sent: Now, now: Now, bytes: u64) {
         (self.sent, self.tickers.received, self.bytes) = ([sent; 2], now, bytes);
         if let Some(time) = self.stamp {
@@ -173,9 +174,9 @@ impl Staged {
         self
     }
 
-    /// The fault of a response without a good item. If its items were refused, the dialect does not fit it; a
-    /// refused ticker of an untracked market means nothing beside others. Having no candles is sound: nobody
-    /// traded.
+    /// The fault of a response without a good item, or with too many items. If all items were refused, the
+    /// dialect does not fit the response. A refused ticker of an untracked market means nothing if others
+    /// were read. A response without candles has no fault: nobody traded.
     pub fn fault(&mut self, catalog: &Catalog) -> Option<Fault> {
         if let Some(why) = self.excess(catalog) {
             return Some(Fault::content(why));
@@ -198,8 +199,8 @@ impl Staged {
         }
     }
 
-    /// What it has too many of. Of so many items, most must be repeated: more than two for each symbol, or
-    /// for each slot of candles. So a body of any length is staged in bounded memory, and in bounded time.
+    /// Says which items are too many, if some are. With more than two items for each symbol, or for each slot
+    /// of candles, the response repeats items. So a body of any length is staged in bounded memory and time.
     pub fn excess(&mut self, catalog: &Catalog) -> Option<&'static str> {
         self.known = self.known.max(catalog.known().len());
         let slots = match &self.task {
@@ -216,7 +217,7 @@ impl Staged {
 /// The pages of market lists and tickers that have come.
 #[derive(Debug, Default)]
 pub struct Paging {
-    /// What has come of each task. It goes on.
+    /// The pages that have come of each task. More pages follow.
     begun: Vec<Staged>,
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Share of the budget that quotes may take in the long run, in percent.
 pub const PERCENT_UNITS: u64 = 50;
 
-/// The least and the most time between two polls where the budget tells it: those that may be configured.
+/// The least and the most time between two polls if the budget decides it: the limits of `pollMs`.
 const LEAST_POLL: Duration = Duration::from_millis(100);
 const MOST_POLL: Duration = Duration::from_secs(3600);
 
@@ -33,7 +33,7 @@ pub enum Task {
     TickersOf {
         /// The markets.
         symbols: Vec<SymbolId>,
-        /// True if the source requests no other.
+        /// True if the source requests no other market.
         is_whole: bool,
     },
     /// The 24-hour figures of one market, if its ticker lacks them.
@@ -64,7 +64,7 @@ impl Task {
         self.kind() == RequestKind::Quotes
     }
 
-    /// True if this fault of it may concern one market only.
+    /// True if this fault of the task may concern one market only.
     pub fn may_blame_market(&self, fault: &Fault) -> bool {
         match self {
             Task::Candles { .. } | Task::Stats(_) => true,
@@ -106,17 +106,18 @@ pub struct Profile {
     pub dialect: &'static Dialect,
     /// The base of all its URLs.
     pub url: Url,
-    /// How much may be asked in which time.
+    /// How many units may be spent in which time.
     pub limit: BudgetLimit,
     /// From the start of one poll of quotes to the start of the next.
     pub poll: Duration,
     /// The ids of the symbols that it names, if the market list can be requested for them alone.
     pub named_ids: Option<Vec<String>>,
-    /// The ids for which the market list is requested next: those, or some of them. `None`: the whole list.
+    /// The ids for which the market list is requested next: `named_ids`, or some of them. `None`: the whole
+    /// list.
     pub list_ids: Option<Vec<String>>,
-    /// Where in each such time of the wall clock the source is polled, as a place among so many: sources are
-    /// spread over it, on all nodes of a cluster together. `None`: wherever it begins, because there is no
-    /// other source.
+    /// The place of the source, and the number of sources: by the wall clock, their polls are spread evenly
+    /// over `poll`, on all nodes of a cluster together. `None`: there is no other source, and the first poll
+    /// decides.
     phase: Option<(u32, u32)>,
 }
 
@@ -124,15 +125,15 @@ impl Profile {
     /// The profile of a configured source.
     ///
     /// # Panics
-    /// If the source's dialect does not exist, or it has no address: the configuration is checked
-    /// before.
+    /// If the source's dialect does not exist, or the source has no address. A checked configuration has no
+    /// such source.
     pub fn new(id: SourceId, config: &Config) -> Profile {
         let dialect = Dialect::for_source(&config.sources[id.index()]);
         Profile::with(id, config, dialect.expect("dialects have been checked"))
     }
 
     /// The profile of this source by another configuration. Its dialect is read again if the symbols are
-    /// others: where an exchange has no market list, they are part of it.
+    /// others: if an exchange has no market list, its dialect contains the symbols.
     pub fn renewed(&self, config: &Config) -> Profile {
         match self.config.symbols == config.sources[self.id.index()].symbols {
             true => Profile::with(self.id, config, self.dialect),
@@ -143,7 +144,7 @@ impl Profile {
     fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
         let source = config.sources[id.index()].clone();
         let [place, count] = [id.index(), config.sources.len()].map(|count| count as u32);
-        // The nodes of a cluster may name others, and read the list of one of them.
+        // The nodes of a cluster may name different symbols, and read the list of one of them.
         let is_named = !source.symbols.is_empty() && source.quote_assets.is_empty();
         let is_named = is_named && config.cluster.is_none();
         let named_ids = is_named.then(|| dialect.list_ids(&source.symbols)).flatten();
@@ -160,7 +161,7 @@ impl Profile {
         }
     }
 
-    /// A poll costs so many units: sets how often that is done, where nobody has said how often.
+    /// A poll costs this many units. If `pollMs` is automatic, sets it accordingly.
     pub fn set_cost(&mut self, units: u64) {
         if self.config.poll == Poll::Auto {
             let time = self.limit.per * 100 / PERCENT_UNITS as u32;
@@ -170,7 +171,7 @@ impl Profile {
         }
     }
 
-    /// How long it is until the source's phase comes the next time, after now: at most `pollMs`.
+    /// How long it is until the source's phase comes next, after now: at most `pollMs`.
     pub fn until_phase(&self, now: UnixMs) -> Duration {
         let Some((place, count)) = self.phase else {
             return self.poll;
@@ -188,7 +189,7 @@ impl Profile {
         costs.into_iter().max().unwrap_or(1)
     }
 
-    /// The symbols that it names, as far as they are known.
+    /// The symbols that the source names, as far as they are known.
     pub fn named<'a>(
         &'a self,
         catalog: &'a Catalog,
@@ -199,7 +200,7 @@ impl Profile {
         })
     }
 
-    /// Does something with a task in the words of the dialect.
+    /// Passes a task to `act`, in the words of the dialect.
     pub fn with_call<T>(&self, task: &Task, cx: &Context, act: impl FnOnce(&Call<'_>) -> T) -> T {
         let listing = |symbol: SymbolId| cx.market.catalog.listing(self.id, symbol);
         let ticker_id = |symbol| listing(symbol).map_or("", |listing| &listing.ticker_id);

@@ -125,7 +125,7 @@ impl Source {
             && let [symbol] = symbols[..]
             && fault.is_unknown_market()
         {
-            // It is left alone for a while, and longer each time.
+            // The market is left alone for a while, and longer each time.
             self.round.pause(symbol, self.profile.poll * 2, cx.now.mono);
         }
         if self.plan_again(task, blame, cx) == RoundEnd::WithQuotes {
@@ -141,7 +141,7 @@ impl Source {
 
     /// None of this kind is requested for a while.
     fn kind_failed(&mut self, kind: RequestKind, cx: &mut Context) {
-        // What has been begun and not sent yet would meet the same trouble.
+        // Requests that have begun and are not sent yet would fail for the same reason.
         self.put_back_all(|request| request.sent_at.is_none(), cx);
         // Nothing is served without quotes, and there are no quotes without the list.
         let has_list = cx.market.catalog.has_list(self.id);
@@ -154,8 +154,8 @@ impl Source {
         }
     }
 
-    /// The host is halted until then: what has been begun and not sent yet waits as well, and no client need
-    /// wait for candles.
+    /// The host is halted until then. Requests that have begun and are not sent yet wait as well, and no
+    /// client need wait for candles.
     pub fn halted(&mut self, until: Mono, cx: &mut Context) {
         if self.replica.role().collects() && !self.has_ended {
             self.failures.halted(until, cx);
@@ -195,7 +195,7 @@ impl Source {
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
-                // Where the time call is the date of a response, that has been noted with its head.
+                // If the time call is the date of a response, the date has been noted with the head.
                 if let Some(time) = staged.time
                     && !self.profile.dialect.is_dated()
                 {
@@ -208,7 +208,7 @@ impl Source {
             Task::Candles { series, slots } => {
                 let is_dated = !staged.has_undated;
                 let page = CandlePage::new(series, slots, staged.candles, is_dated, sent_at);
-                // The others need no page of a series that nobody follows.
+                // The other nodes need no page of a series that nobody follows.
                 let told = cx.market.charts.get(series).map(|_| cx.now);
                 self.jobs.push([Job::ApplyCandles(page, told)]);
             }
@@ -258,7 +258,7 @@ impl Source {
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
             if catalog.listing(id, symbol).is_none() {
-                // It has left the list since this ticker came.
+                // The market has left the list since this ticker came.
                 continue;
             }
             let last = ticker.last.clone();
@@ -276,7 +276,7 @@ impl Source {
                 (Err(_), _) => cx.stats[id].rejected += 1,
             }
         }
-        // They may have been received long ago.
+        // The tickers may have been received long ago.
         quotes.update_staleness(cx.now);
         // With the first piece: some quotes are fresh from then on.
         self.failures.quotes_served(cx);

@@ -33,8 +33,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// publishes it unasked.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Quotes that were received more than this before the newest ones are dropped. Less may be an error, because
-/// the age of an entry is known to within a round trip.
+/// Quotes that were received more than this before the newest ones are dropped. A smaller difference may be
+/// an error, because the age of an entry is known to within a round trip.
 const AGE_ERROR: Duration = Duration::from_millis(200);
 
 /// Longest back-off that a follower takes over.
@@ -43,7 +43,7 @@ const BACKOFF_MAX_MS: u64 = 86_400_000;
 /// A follower sets its clock of the exchange if that differs by more than this from the collector's.
 const CLOCK_OFF_MS: i64 = 500;
 
-/// A time of receipt that differs by more than this from what its age tells is of a wrong clock.
+/// If an entry's time of receipt differs by more than this from what its age tells, a clock is wrong.
 const CLOCKS_APART_MS: i64 = 2000;
 
 /// Markets of a list that one slice reads: some 0.1 ms.
@@ -66,7 +66,7 @@ impl Source {
         format!("{} at {}", profile.dialect.name(), profile.url)
     }
 
-    /// True if its exchange has not been reached for so long, nor for so long since this node has its role.
+    /// True if the exchange has not been reached for `span`, and this node has had its role for as long.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
         self.failures.is_unreached(span, cx) && cx.now.mono.since(self.replica.since) >= span
     }
@@ -359,7 +359,7 @@ impl Source {
         {
             let PlannedPage { series: key, slots, .. } = page;
             let newest = cx.market.charts.get(key).and_then(|it| it.newest_known());
-            // This node may have missed it: it was due before this node followed, or the series is new.
+            // This node may have missed the page: it was due before this node followed, or the series is new.
             let is_missed = page.when <= self.replica.since || self.candles.is_new(key);
             let may_come = page.urgency != Urgency::Client && newest.is_some() && !is_missed;
             let when = page.when + if may_come { GRACE } else { Duration::ZERO };

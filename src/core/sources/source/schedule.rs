@@ -74,8 +74,8 @@ impl Source {
         (has_list && !cx.stats.stopping).then(|| self.next_quotes())
     }
 
-    /// Begins a round of quotes, if one is due and the last one is over. If that is not over, the urgent
-    /// quotes come again.
+    /// Begins a round of quotes, if one is due and the last one is over. If the last one is not over, the
+    /// urgent quotes come again.
     pub(super) fn begin_round(&mut self, cx: &mut Context) {
         let id = self.id;
         if self.next_round(cx).is_none_or(|due| due > cx.now.mono) {
@@ -118,7 +118,7 @@ impl Source {
         let has_spare = host.has_room(in_flight.len() + 1, connections) || in_flight.is_empty();
         let mut offers = self.offers(&in_flight, pace, cx);
         let quotes = offers.extract_if(.., |it| it.task.is_quotes()).next();
-        // Of the others that are due, the most urgent: the first of the least.
+        // The other offer that is due first. If several are due now, the most urgent one.
         let other = offers.into_iter().min_by_key(|offer| (offer.due.max(now), offer.purpose));
         let parts = self.parts(host, now);
         self.others_wait = other.as_ref().is_some_and(|it| it.due <= now);
@@ -160,15 +160,15 @@ impl Source {
                 let purpose = of_quotes(!self.profile.config.symbols.is_empty());
                 offer(has_list, due(&Task::Tickers, self.quotes_due), Task::Tickers, purpose)
             }
-            // Several of them may be in flight.
+            // Several requests of a round may be in flight.
             Some(_) => self.round.next().filter(|_| goes_on).map(|(task, is_urgent)| Offer {
                 due: Mono::default(),
                 task,
                 purpose: of_quotes(is_urgent),
             }),
         };
-        // No candles before the market list has come, which tells their names; and none while the history
-        // file has yet to tell which of them it holds, or has too much to write.
+        // No candles are requested before the market list has come, which tells their names, nor while the
+        // history file has yet to tell which of them it holds, or has too much to write.
         let has_page = has_list && pace != Pace::Hold && !is_in_flight(&Task::Time);
         let is_of =
             |task: &Task, key| matches!(task, Task::Candles { series, .. } if *series == key);
@@ -243,7 +243,8 @@ impl Source {
         self.connections.send(conn, Box::new(request), cx);
     }
 
-    /// The tag with which the task's answer need not be sent again.
+    /// The tag of the market list in place, if the task is to request the whole list. The exchange need not
+    /// send a list with this tag again.
     pub(super) fn tag(&self, task: &Task) -> Option<&str> {
         let is_whole_list = *task == Task::Markets && self.pages.next(task).is_none();
         self.list_tag.as_deref().filter(|_| is_whole_list)
@@ -261,12 +262,12 @@ impl Source {
             Task::Stats(symbol) => self.round.put_back_stats(*symbol, now),
             Task::Markets => self.list_due = now,
             Task::Time => self.clock.due = now,
-            // It is due as long as its slots are missing.
+            // Candles are due as long as their slots are missing.
             Task::Candles { .. } => {}
         }
     }
 
-    /// What its exchange tells may be others: market list, quotes and newest candles are due at once.
+    /// The exchange may answer something else now: market list, quotes and newest candles are due at once.
     pub fn request_all(&mut self, cx: &mut Context) {
         (self.list_due, self.quotes_due) = (cx.now.mono, cx.now.mono);
         self.clock.judge(cx);
@@ -274,8 +275,8 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// The machine's clocks have moved against each other: it slept, or one was set. What is on its
-    /// way may have been sent long ago.
+    /// The machine's clocks have moved against each other: the machine slept, or a clock was set. Responses
+    /// on their way may have been sent long ago.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
         self.drop_records(cx);
@@ -283,9 +284,10 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// True if this fault is that the exchange refuses the list of some markets: one that is unknown may
-    /// spoil it for all. It is due again, for those that were listed before or, if that was it, as a whole.
-    /// The next list is requested for all that are named: they may be listed by then.
+    /// Returns true if this fault is that the exchange refuses the list of some markets: one unknown market
+    /// may spoil it for all. Then the list is due again at once, for the markets that were listed before. If
+    /// there are none, or all were listed, the whole list is due. The list after that is requested for all
+    /// named markets: they may be listed by then.
     pub(super) fn widens_list(&mut self, task: &Task, fault: &Fault, cx: &mut Context) -> bool {
         let may_differ = fault.blame(true) == Blame::Market && !fault.is_of_address();
         let profile = &mut self.profile;
@@ -312,7 +314,8 @@ impl Source {
         true
     }
 
-    /// Drops the pages that have come. Tickers begin again with the next poll, a list at once.
+    /// Drops the pages that have come. Tickers begin again with the next poll, and a list begins again at
+    /// once.
     pub(super) fn forget_pages(&mut self, now: Mono) {
         if self.pages.next(&Task::Markets).is_some() {
             self.list_due = now;
