@@ -6,7 +6,6 @@ mod support;
 mod cli;
 mod cluster;
 mod commands;
-mod decoders;
 mod deploy;
 mod dialects;
 mod docs;

@@ -24,23 +24,20 @@
 //!
 //! 1. Put the file into `dialects`, and its name into `check.rs`. Say in its `notes` where the figures
 //!    are from, and which of them no recording confirms.
-//! 2. Test it in `src/exchange/tests`, in a module of its own or in `targets_and_refusals.rs`: the target of
-//!    each call, bodies of errors, and what no recording shows. Its name joins the list of `testing.rs`.
-//! 3. Add a fake of it: a file in `tests/fakes`, its module and its row of `FAKES` in `tests/fakes.rs`, and a
-//!    test in `serves.rs` and `day.rs` there. Where it differs from the others (no amounts in its list, the
+//! 2. Describe it in `tests/fakes/exchanges.rs`, from its documents and without a look at that file, and add
+//!    its name to `tests/fakes.rs`. The tests of `tests/fakes` then make every call of it, read every
+//!    refusal, serve it and poll it for hours. Where it differs from the others (no amounts in its list, the
 //!    status of a ban, the field of its count), `serves.rs`, `errors.rs` or `virtual_time.rs` name it.
-//! 4. Record its answers in the directory of recordings, which is not part of the repository:
-//!    `tests/decoders.rs` names it, and skips the tests of 5 without it. Fetch the address of each call with
+//! 3. Record its answers in the directory of recordings, which is not part of the repository:
+//!    `tests/fakes/recorded.rs` names it, and skips its tests without it. Fetch the address of each call with
 //!    curl. Keep each body as `httpResponse` in a file of its own, `EXCHANGE.METHOD.WHAT.json`; exchange and
 //!    method are those of CCXT (`gate.fetchTickers.two.json`). `tests/support/fixtures.rs` says what else is
-//!    in it.
-//! 5. Add the beginning of these names to `EXCHANGES` of `tests/decoders.rs`, and where their figures stand
-//!    to the tables of `tests/decoders/`. What is decoded must equal the body digit for digit, whole and in
-//!    pieces. It must also equal what CCXT has made of the body (`expected` in the file), but for the entries
-//!    of `DIFFERS` in `tickers.rs`, `candles.rs` and `markets.rs` there, each with its reason.
-//! 6. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
-//!    lengths of `BUILT_IN` in `check.rs`, `FAKES` in `tests/fakes.rs` and `EXCHANGES` in
-//!    `tests/decoders.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
+//!    in it. What is decoded must equal the body digit for digit, whole and in pieces. It must also equal
+//!    what CCXT has made of the body (`expected` in the file), but for the lines of `DIFFERS` there, each
+//!    with its reason. Raise `RECORDINGS`.
+//! 4. Add bodies that no recording shows, and what is read of them, to `src/exchange/tests/exchanges.rs`.
+//! 5. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
+//!    length of `BUILT_IN` in `check.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
 //!
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
 //! variant in the module whose habit it is, with a test in the made-up exchange of

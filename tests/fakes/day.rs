@@ -7,7 +7,7 @@
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
-use crate::fakes::{FAKES, coinbase};
+use crate::fakes::{fake, fakes};
 use crate::support::*;
 use marketd::exchange::Dialect;
 use marketd::interval::Stored;
@@ -118,9 +118,9 @@ fn live(
 fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
     let down = Reply::status(503, "<html>down</html>");
     // Without a word on how long to wait, and with one.
-    let too_many = fake.too_many.reply();
+    let too_many = fake.refuses("RateLimited");
     let asks_to_wait =
-        |status| Reply { status, ..fake.too_many.reply().field("Retry-After", "30") };
+        |status| Reply { status, ..fake.refuses("RateLimited").field("Retry-After", "30") };
     match rng.below(8) {
         0 => Weather::Gone,
         1 => Weather::Silent,
@@ -137,13 +137,13 @@ fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
 /// how long to wait; [`World`] sees to it that nothing is asked meanwhile.
 #[test]
 fn no_request_is_sent_before_a_retry_after_is_over() {
-    for fake in FAKES {
+    for fake in fakes() {
         let mut quiet = 0;
         for_each_seed(4, |seed, rng| {
             let mut world = World::new(fake, Shop::new(4), Duration::from_millis(500), seed);
             world.run_to(rng.between(0, 12_000_000) as u64);
             let wait =
-                |status| Reply { status, ..fake.too_many.reply().field("Retry-After", "30") };
+                |status| Reply { status, ..fake.refuses("RateLimited").field("Retry-After", "30") };
             let down = Reply::status(503, "");
             world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
             world.run_to(world.now_us() + 100 * SECOND_US);
@@ -168,5 +168,5 @@ pub fn keeps_its_limits(fake: &'static Fake) {
 /// the history of 90 series, and the rounds are as long as that makes them.
 #[test]
 fn a_round_that_eats_the_whole_budget_of_coinbase_keeps_its_limit_and_its_promise() {
-    run(&coinbase::FAKE, 30, 2_000, HOUR_US, 14_000);
+    run(fake("coinbase"), 30, 2_000, HOUR_US, 14_000);
 }

@@ -1,44 +1,14 @@
 //! An exchange that refuses, in whatever words and with whatever status, changes nothing that is
 //! served, and is counted as failing.
 
+use crate::fakes::fakes;
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
-use crate::fakes::{FAKES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 use crate::support::*;
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
-
-/// Refusals with a status that says that all is well.
-fn hidden() -> [(&'static Fake, &'static str); 15] {
-    [
-        (&okx::FAKE, r#"{"code":"50001","msg":"Service temporarily unavailable","data":[]}"#),
-        (&okx::FAKE, r#"{"code":"51001","msg":"Instrument ID does not exist","data":[]}"#),
-        (&okx::FAKE, r#"{"data":[],"msg":"Too Many Requests","code":"50011"}"#),
-        (
-            &bybit::FAKE,
-            r#"{"retCode":10001,"retMsg":"Not supported symbols","result":{},"retExtInfo":{},"time":1}"#,
-        ),
-        (
-            &bybit::FAKE,
-            r#"{"retCode":10006,"retMsg":"Too many visits!","result":{"list":[]},"time":1}"#,
-        ),
-        (
-            &bybit::FAKE,
-            r#"{"result":{"list":[]},"retCode":10016,"retMsg":"Internal server error","time":1}"#,
-        ),
-        (&kraken::FAKE, r#"{"error":["EGeneral:Too many requests"]}"#),
-        (&kraken::FAKE, r#"{"error":["EService:Unavailable"]}"#),
-        (&kraken::FAKE, r#"{"result":{},"error":["EQuery:Unknown asset pair"]}"#),
-        (&kucoin::FAKE, r#"{"code":"429000","msg":"Too Many Requests"}"#),
-        (&kucoin::FAKE, r#"{"code":"400100","msg":"wrong","data":{"time":1,"ticker":[]}}"#),
-        (&bitget::FAKE, r#"{"code":"40015","msg":"","requestTime":1,"data":null}"#),
-        (&gate::FAKE, r#"{"label":"TOO_FAST","message":"Request Rate limit Exceeded"}"#),
-        (&coinbase::FAKE, r#"{"message":"Slow rate limit exceeded"}"#),
-        (&binance::FAKE, r#"{"code":-1003,"msg":"Too many requests."}"#),
-    ]
-}
 
 /// What is served of one market, as far as it cannot change by itself within a moment.
 fn served(world: &mut World) -> Vec<String> {
@@ -98,15 +68,17 @@ fn check(fake: &'static Fake, refusal: Reply) {
 
 #[test]
 fn a_refusal_hidden_in_a_200_is_an_error_and_changes_nothing() {
-    for (fake, body) in hidden() {
-        check(fake, Reply::json(body));
+    for fake in fakes() {
+        for refusal in fake.refusals.iter().filter(|it| it.status == 200) {
+            check(fake, refusal.reply());
+        }
     }
 }
 
 #[test]
 fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
-    for fake in FAKES {
-        check(fake, fake.too_many.reply());
+    for fake in fakes() {
+        check(fake, fake.refuses("RateLimited"));
         check(fake, Reply::status(418, "{}").field("Retry-After", "12"));
         check(fake, Reply::status(403, "<html>blocked</html>"));
         check(fake, Reply::status(500, ""));
@@ -128,8 +100,8 @@ fn refused(fake: &'static Fake, refusal: Reply) -> (u64, i64) {
 
 #[test]
 fn words_of_too_many_requests_count_as_such_whatever_the_status() {
-    for fake in FAKES {
-        let words = fake.too_many.reply();
+    for fake in fakes() {
+        let words = fake.refuses("RateLimited");
         for status in [400, 404, 429, 503] {
             let reply = Reply { status, ..words.clone() };
             let (asked, limited) = refused(fake, reply);
@@ -142,8 +114,8 @@ fn words_of_too_many_requests_count_as_such_whatever_the_status() {
 
 #[test]
 fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well() {
-    for fake in FAKES {
-        let words = Reply { status: 200, ..fake.too_many.reply() };
+    for fake in fakes() {
+        let words = Reply { status: 200, ..fake.refuses("RateLimited") };
         // That nothing is asked before its time, the world sees to.
         let (asked, limited) = refused(fake, words.field("Retry-After", "30"));
         assert!(limited > 0, "{}", fake.name);
@@ -153,7 +125,7 @@ fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well(
 
 #[test]
 fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
-    for fake in FAKES {
+    for fake in fakes() {
         for status in [403, 418, 429] {
             let (asked, limited) = refused(fake, Reply::status(status, "<html>no</html>"));
             assert!(asked <= 8, "{}: {status}, {asked} requests", fake.name);

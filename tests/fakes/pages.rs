@@ -1,8 +1,8 @@
 //! What an exchange does not tell, and what only some of its markets tell.
 
+use crate::fakes::fake;
 use crate::fakes::serves::*;
 use crate::fakes::shop::*;
-use crate::fakes::{coinbase, gate, kraken};
 use crate::support::*;
 
 /// A chart of minutes, from and to so many of them back.
@@ -23,7 +23,7 @@ fn minutes(marketd: &Marketd, back: (i64, i64)) -> Response {
 fn what_kraken_no_longer_tells_is_not_claimed_to_be_covered() {
     let shop = Shop::new(1);
     let market = shop.markets()[0].clone();
-    let open = Open::new(&kraken::FAKE, Shop::new(1));
+    let open = Open::new(fake("kraken"), Shop::new(1));
     let marketd = start(&open, "BTC/USDT");
     let at_hand = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=720";
     await_answer(marketd.addr(), at_hand, |answer| {
@@ -46,7 +46,7 @@ fn what_kraken_no_longer_tells_is_not_claimed_to_be_covered() {
 
 #[test]
 fn what_is_too_long_ago_for_gate_is_not_asked_for() {
-    let open = Open::new(&gate::FAKE, Shop::new(1));
+    let open = Open::new(fake("gate"), Shop::new(1));
     let marketd = start(&open, "BTC/USDT");
     await_answer(
         marketd.addr(),
@@ -65,14 +65,14 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
     let mut shop = Shop::new(5);
     let markets = shop.markets().to_vec();
     let broken = &markets[2];
-    shop.broken.insert((coinbase::FAKE.id)(&broken.base, broken.quote));
-    let open = Open::new(&coinbase::FAKE, shop);
+    shop.broken.insert(fake("coinbase").id(&broken.base, broken.quote));
+    let open = Open::new(fake("coinbase"), shop);
     let symbols: Vec<String> = markets.iter().map(|market| market.symbol()).collect();
     let marketd = start(&open, &symbols.join(","));
     let times = |path: &str, times| drop(open.exchange.await_asked(path, times, LONG));
     for market in &markets {
         let (id, symbol) = (
-            (coinbase::FAKE.id)(&market.base, market.quote),
+            fake("coinbase").id(&market.base, market.quote),
             format!("{}-{}", market.base, market.quote),
         );
         // Round after round, the broken one too.
@@ -86,7 +86,7 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
         let answer = await_answer(marketd.addr(), &target, |answer| {
             answer.status == 200 && !answer.exact()["open"].is_null()
         });
-        check_quote(&answer.exact(), &Shop::new(5).day(market), coinbase::FAKE.sends);
+        check_quote(&answer.exact(), &Shop::new(5).day(market), fake("coinbase").sends);
     }
     let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
     assert_ne!(metrics["upstreams"][0]["errors"], 0);
@@ -96,10 +96,10 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
 #[test]
 fn a_quote_of_coinbase_stands_without_its_day_and_is_filled_when_that_comes() {
     let shop = Shop::new(1);
-    let (day, sends) = (shop.day(&shop.markets()[0]), coinbase::FAKE.sends);
-    let open = Open::new(&coinbase::FAKE, shop);
+    let (day, sends) = (shop.day(&shop.markets()[0]), fake("coinbase").sends);
+    let open = Open::new(fake("coinbase"), shop);
     let stats = "/products/BTC-USDT/stats";
-    open.exchange.fault_on(stats, Fault::Instead(coinbase::FAKE.unknown.reply()));
+    open.exchange.fault_on(stats, Fault::Instead(fake("coinbase").refuses("UnknownMarket")));
     let marketd = start(&open, "BTC/USDT");
     open.exchange.await_asked(stats, 1, LONG);
     open.exchange.await_asked("/products/BTC-USDT/ticker", 2, LONG);
@@ -110,7 +110,7 @@ fn a_quote_of_coinbase_stands_without_its_day_and_is_filled_when_that_comes() {
     }
     assert_eq!(quote["stale"], Json::Bool(false));
 
-    let open = Open::new(&coinbase::FAKE, Shop::new(1));
+    let open = Open::new(fake("coinbase"), Shop::new(1));
     let marketd = start(&open, "BTC/USDT");
     let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC-USDT", |answer| {
         answer.status == 200 && !answer.exact()["high"].is_null()

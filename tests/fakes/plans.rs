@@ -3,12 +3,12 @@
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::World;
-use crate::fakes::{FAKES, binance};
+use crate::fakes::{fake, fakes};
 use crate::support::*;
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::exchange::{Call, Dialect};
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LISTED: usize = 3500;
 const POLL_MS: u64 = 2000;
@@ -29,7 +29,7 @@ struct Cost {
 fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
     let dialect = Dialect::by_name(fake.name).expect("it is built in");
     let markets = shop.markets().iter().take(count);
-    let ids: Vec<String> = markets.map(|it| (fake.id)(&it.base, it.quote)).collect();
+    let ids: Vec<String> = markets.map(|it| fake.id(&it.base, it.quote)).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut all = Vec::new();
     for way in dialect.ways() {
@@ -44,14 +44,8 @@ fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
                 (_, true) => Call::Several { ids: part },
                 _ => Call::Ticker { id: part[0] },
             };
-            let asked = Asked {
-                peer: None,
-                at: Instant::now(),
-                method: "GET".to_string(),
-                target: dialect.target(&call, None),
-                fields: Vec::new(),
-            };
-            let (reply, charge) = (fake.answer(shop, &asked), (fake.charge)(&asked));
+            let asked = Asked::of(&dialect.target(&call, None));
+            let (reply, charge) = (fake.answer(shop, &asked), fake.charge(&asked));
             assert_eq!(reply.status, 200, "{}", asked.target);
             poll.bytes += (reply.head(false).len() + reply.body.to_vec().len()) as u64;
             poll.units += u64::from(charge.units);
@@ -157,7 +151,7 @@ fn check(fake: &'static Fake, listed: usize, count: usize, by_all: Option<&[Stri
 /// The table of the manual: `cargo test --test daemon fakes::plans::no_more -- --nocapture`.
 #[test]
 fn no_more_is_read_than_any_number_of_markets_needs() {
-    for fake in FAKES {
+    for fake in fakes() {
         let by_all = quotes_by_all(fake, LISTED);
         for count in [1, 2, 20, 100, 1000] {
             check(fake, LISTED, count, by_all.as_deref());
@@ -167,7 +161,7 @@ fn no_more_is_read_than_any_number_of_markets_needs() {
 
 #[test]
 fn no_more_is_read_than_a_few_of_a_few_markets_need() {
-    for fake in FAKES {
+    for fake in fakes() {
         let by_all = quotes_by_all(fake, 300);
         for count in [1, 2, 20] {
             check(fake, 300, count, by_all.as_deref());
@@ -178,7 +172,7 @@ fn no_more_is_read_than_a_few_of_a_few_markets_need() {
 /// As often as half of the budget permits, and ten times a second at most.
 #[test]
 fn quotes_are_polled_as_often_as_half_of_the_budget_permits() {
-    for fake in FAKES {
+    for fake in fakes() {
         for count in [1, 40] {
             let shop = Shop::new(300);
             let symbols = shop.markets().iter().take(count).map(|it| it.symbol()).collect();
@@ -210,13 +204,13 @@ fn quotes_are_polled_as_often_as_half_of_the_budget_permits() {
 fn a_market_that_is_gone_costs_the_others_nothing() {
     let mut shop = Shop::new(300);
     let markets: Vec<_> = shop.markets().iter().take(45).cloned().collect();
-    shop.gone.insert((binance::FAKE.id)(&markets[27].base, markets[27].quote));
+    shop.gone.insert(fake("binance").id(&markets[27].base, markets[27].quote));
     let source = SourceConfig {
         symbols: markets.iter().map(|it| it.symbol()).collect(),
         poll: Poll::Every(Duration::from_millis(POLL_MS)),
         ..SourceConfig::new("binance")
     };
-    let mut world = World::of(&binance::FAKE, shop, vec![source], 1);
+    let mut world = World::of(fake("binance"), shop, vec![source], 1);
     world.run_to(30_000_000);
     for (at, market) in markets.iter().enumerate() {
         let key = world.ask(&format!("/api/v1/quotes/{}", market.symbol()));
@@ -258,7 +252,7 @@ fn names_of_lists(world: &World, symbols: &[String]) -> Vec<Vec<String>> {
 
 /// Those fakes whose list can be requested for some markets, and how many of three a request takes.
 fn named_fakes() -> impl Iterator<Item = (&'static Fake, usize)> {
-    FAKES.into_iter().filter_map(|fake| {
+    fakes().iter().filter_map(|fake| {
         let dialect = Dialect::by_name(fake.name).expect("it is built in");
         let ids = dialect.list_ids(&["A/B", "C/D", "E/F"].map(String::from))?;
         let target = dialect.target(&Call::MarketsOf { ids: &ids }, None);

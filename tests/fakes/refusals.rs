@@ -1,20 +1,23 @@
 //! What an exchange is asked while it refuses, fails in part, or has more markets than its limit allows.
 
+use crate::fakes::exchanges::EXCHANGES;
+use crate::fakes::fake;
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
-use crate::fakes::{binance, coinbase};
 use crate::support::*;
 use marketd::config::{Poll, SourceConfig};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
 
-/// An exchange that allows 120 requests a minute.
-static SLOW: Fake = Fake {
-    charge: |_| Charge { pool: "address", units: 1, most: 120, span_ms: 60_000 },
-    ..coinbase::FAKE
-};
+/// Coinbase, if it allowed 120 requests a minute.
+static SLOW: LazyLock<Fake> = LazyLock::new(|| {
+    let text = EXCHANGES.replace("limit 10 in 1000\n", "limit 120 in 60000\n");
+    let fakes = Fake::read(Box::leak(text.into_boxed_str()));
+    fakes.into_iter().find(|fake| fake.name == "coinbase").expect("it is there")
+});
 
 /// A source of that exchange which collects every market quoted in these assets.
 fn slow_source(symbols: Vec<String>, quotes: &[&str]) -> SourceConfig {
@@ -57,7 +60,7 @@ fn unavailable(retry_after: Option<u32>) -> Reply {
 #[test]
 fn fifty_markets_that_are_refused_with_a_pause_are_left_alone_for_it() {
     let poll = Duration::from_secs(4);
-    let mut world = World::new(&coinbase::FAKE, Shop::new(50), poll, 1);
+    let mut world = World::new(fake("coinbase"), Shop::new(50), poll, 1);
     let since = weather(&mut world, Weather::Answers(vec![unavailable(Some(120))]), 100);
     // Those that were on their way.
     assert!(world.count("", since) <= 3, "{}", world.count("", since));
@@ -70,7 +73,7 @@ fn fifty_markets_that_are_refused_with_a_pause_are_left_alone_for_it() {
 #[test]
 fn fifty_markets_that_fail_without_a_word_are_tried_one_at_a_time() {
     let poll = Duration::from_secs(4);
-    let mut world = World::new(&coinbase::FAKE, Shop::new(50), poll, 2);
+    let mut world = World::new(fake("coinbase"), Shop::new(50), poll, 2);
     let since = weather(&mut world, Weather::AnswersTo("/ticker", unavailable(None)), 60);
     let asked = world.count("/ticker", since);
     assert!((2..=12).contains(&asked), "{asked}");
@@ -80,7 +83,7 @@ fn fifty_markets_that_fail_without_a_word_are_tried_one_at_a_time() {
 #[test]
 fn candles_that_fail_for_every_market_are_backed_off_and_quotes_go_on() {
     let poll = Duration::from_secs(2);
-    let mut world = World::new(&binance::FAKE, Shop::new(20), poll, 3);
+    let mut world = World::new(fake("binance"), Shop::new(20), poll, 3);
     let since = weather(&mut world, Weather::AnswersTo("/klines", unavailable(None)), 60);
     let (candles, quotes) = (world.count("/klines", since), world.count("/ticker", since));
     assert!((2..=15).contains(&candles), "{candles}");
@@ -97,7 +100,7 @@ fn candles_that_fail_for_every_market_are_backed_off_and_quotes_go_on() {
 #[test]
 fn one_market_whose_candles_fail_is_nobody_elses_trouble() {
     let poll = Duration::from_secs(2);
-    let mut world = World::new(&binance::FAKE, Shop::new(20), poll, 4);
+    let mut world = World::new(fake("binance"), Shop::new(20), poll, 4);
     let since =
         weather(&mut world, Weather::AnswersTo("/klines?symbol=BTCUSDT", unavailable(None)), 240);
     assert_eq!(world.reasons(), [""; 0]);
@@ -109,7 +112,7 @@ fn one_market_whose_candles_fail_is_nobody_elses_trouble() {
 #[test]
 fn candles_that_are_refused_as_too_many_stay_backed_off_whatever_quotes_do() {
     let too_many = Reply::status(429, r#"{"code":-1003,"msg":"Too many requests."}"#);
-    let mut world = World::new(&binance::FAKE, Shop::new(20), Duration::from_secs(2), 5);
+    let mut world = World::new(fake("binance"), Shop::new(20), Duration::from_secs(2), 5);
     let since = weather(&mut world, Weather::AnswersTo("/klines", too_many), 120);
     let times = |words: &str| -> Vec<u64> {
         let is_meant = |(at, target): &&(u64, String)| *at >= since && target.contains(words);
@@ -137,7 +140,7 @@ fn a_ban_halts_every_request_of_every_source_of_the_host() {
             poll: Poll::Every(Duration::from_millis(1500)),
             ..SourceConfig::new("binance")
         };
-        let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), seed);
+        let mut world = World::of(fake("binance"), shop, (0..3).map(of).collect(), seed);
         world.run_to(rng.between(1, 90_000_000) as u64);
         let banned = Reply::status(418, "").field("Retry-After", "60");
         // `World` sees to it that nothing is sent before that.
@@ -163,7 +166,7 @@ fn three_sources_of_one_host_share_its_limit_and_its_connections() {
         poll: Poll::Every(Duration::from_secs(1)),
         ..SourceConfig::new("binance")
     };
-    let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), 6);
+    let mut world = World::of(fake("binance"), shop, (0..3).map(of).collect(), 6);
     world.run_to(150 * SECOND_US);
     assert!(world.ledger.broken.is_empty(), "{:?}", &world.ledger.broken[..1]);
     let upstreams = world.get("/api/v1/metrics")["upstreams"].clone();
@@ -179,7 +182,7 @@ fn three_sources_of_one_host_share_its_limit_and_its_connections() {
 
 #[test]
 fn what_the_exchange_says_is_used_is_left_alone_until_its_window_ends() {
-    let mut world = World::new(&binance::FAKE, Shop::new(60), Duration::from_secs(2), 7);
+    let mut world = World::new(fake("binance"), Shop::new(60), Duration::from_secs(2), 7);
     world.run_to(100 * SECOND_US);
     world.others = 5_990;
     world.run_to(105 * SECOND_US);

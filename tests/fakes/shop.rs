@@ -15,10 +15,6 @@ pub const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 3_600_000;
 pub const DAY_MS: i64 = 86_400_000;
 
-/// What most exchanges send of a quote.
-pub const ALL_BUT_CHANGE: &str =
-    "last bid ask bidVolume askVolume open high low baseVolume quoteVolume";
-
 /// A count of requests, or of their weights, and the limit of that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
@@ -103,7 +99,7 @@ impl Shop {
     /// The market that has this name there.
     pub fn find(&self, fake: &Fake, id: &str) -> Option<&GeneratedMarket> {
         let places = self.places.get_or_init(|| {
-            let ids = self.markets().iter().map(|it| (fake.id)(&it.base, it.quote));
+            let ids = self.markets().iter().map(|it| fake.id(&it.base, it.quote));
             ids.zip(0..).collect()
         });
         let found = places.get(id).filter(|_| !self.broken.contains(id));
@@ -227,12 +223,8 @@ impl Open {
     pub fn new(fake: &'static Fake, shop: Shop) -> Open {
         let begun = std::sync::OnceLock::new();
         let exchange = FakeExchange::start(move |asked| {
-            let recorded = shop.recorded.iter().find(|(path, _)| path == asked.path());
-            let reply = match recorded {
-                Some((_, body)) => Reply::json(body.as_str()),
-                None => fake.answer(&shop, asked),
-            };
-            reply.dated(shop.now, *begun.get_or_init(std::time::Instant::now))
+            let begun = *begun.get_or_init(std::time::Instant::now);
+            fake.answer(&shop, asked).dated(shop.now, begun)
         });
         Open { exchange, fake }
     }

@@ -11,7 +11,7 @@ use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::table::Key;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A message takes so many microseconds, at least and at most.
 const FLIGHT_US: (i64, i64) = (10_000, 60_000);
@@ -159,14 +159,8 @@ impl Peers for Shopkeeper {
         if matches!(self.weather, Weather::Gone) {
             return Response::Silence;
         }
-        let asked = Asked {
-            peer: None,
-            at: Instant::now(),
-            method: request.method.clone(),
-            target: request.target.clone(),
-            fields: request.fields.clone(),
-        };
-        let charge = (self.fake.charge)(&asked);
+        let asked = Asked::of(&request.target);
+        let charge = self.fake.charge(&asked);
         let units = self.ledger.enter(&charge, us, &asked.target) + self.others;
         self.asked.push((us, asked.target.clone()));
         self.costs.push((0, charge.units));

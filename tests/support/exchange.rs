@@ -488,6 +488,12 @@ fn read_more(stream: &mut &TcpStream, inbox: &mut Vec<u8>) -> Option<()> {
 }
 
 impl Asked {
+    /// A request of no client.
+    pub fn of(target: &str) -> Asked {
+        let (method, target) = ("GET".to_string(), target.to_string());
+        Asked { peer: None, at: Instant::now(), method, target, fields: Vec::new() }
+    }
+
     /// The target up to its `?`.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()

@@ -1,20 +1,9 @@
 //! What holds for every dialect, and how a call becomes the target of a request.
 
-use super::testing::{BINANCE, read};
+use super::testing::{BINANCE, candles, read};
 use crate::config::SourceConfig;
 use crate::exchange::{Call, Dialect, NextPage};
 use crate::interval::Stored;
-use crate::time::UnixMs;
-
-fn candles(from: i64, to: i64) -> Call<'static> {
-    Call::Candles {
-        id: "BTCUSDT",
-        interval: Stored::H1,
-        from: UnixMs(from),
-        to: UnixMs(to),
-        now: UnixMs(to),
-    }
-}
 
 #[test]
 fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
@@ -29,13 +18,7 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
         calls.extend(ids.iter().map(|ids| Call::MarketsOf { ids }));
         for interval in Stored::ALL {
             for now in [0, i64::MAX] {
-                calls.push(Call::Candles {
-                    id: "A",
-                    interval,
-                    from: UnixMs(0),
-                    to: UnixMs(0),
-                    now: UnixMs(now),
-                });
+                calls.push(candles(interval, 0, 0, now));
             }
         }
         for call in calls {
@@ -50,19 +33,14 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
 }
 
 #[test]
-fn a_call_becomes_the_target_of_a_request() {
-    let check = |call: Call<'_>, expected: &str| {
-        assert_eq!(BINANCE.target(&call, None), expected);
-    };
-    check(Call::Tickers, "/api/v3/ticker/24hr");
-    check(Call::Ticker { id: "BTCUSDT" }, "/api/v3/ticker/24hr?symbol=BTCUSDT");
-    check(Call::Markets, "/api/v3/exchangeInfo");
+fn a_list_of_some_markets_names_as_many_as_it_may() {
     let ids = BINANCE.list_ids(&["BTC/USDT".into(), "YOYOW/BTC".into()]).expect("a list of some");
-    check(
-        Call::MarketsOf { ids: &ids },
-        "/api/v3/exchangeInfo?symbols=%5B%22BTCUSDT%22,%22YOYOBTC%22%5D",
+    assert_eq!(
+        BINANCE.target(&Call::MarketsOf { ids: &ids }, None),
+        "/api/v3/exchangeInfo?symbols=%5B%22BTCUSDT%22,%22YOYOBTC%22%5D"
     );
     assert_eq!(BINANCE.list_ids(&vec!["A/B".to_owned(); 101]), None);
+    assert_eq!(BINANCE.list_ids(&[]), None);
     let okx = Dialect::by_name("okx").expect("it is built in");
     let part = |number| {
         let page = NextPage { number, ..NextPage::default() };
@@ -72,15 +50,13 @@ fn a_call_becomes_the_target_of_a_request() {
     let okx_takes = |count| okx.list_ids(&vec!["A/B".to_owned(); count]).is_some();
     assert!(okx_takes(10) && !okx_takes(11));
     assert_eq!(Dialect::by_name("htx").and_then(|htx| htx.list_ids(&ids)), None);
-    assert_eq!(BINANCE.list_ids(&[]), None);
-    check(Call::Time, "/api/v3/time");
-    check(
-        candles(1_588_280_400_000, 1_591_880_400_000),
-        "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=1588280400000&endTime=1591880400000&limit=1000",
-    );
-    check(
-        candles(-5, 3_600_000),
-        "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=0&endTime=3600000&limit=1000",
+}
+
+#[test]
+fn a_range_of_candles_begins_with_the_epoch_at_the_earliest() {
+    assert_eq!(
+        BINANCE.target(&candles(Stored::H1, -5, 3_600_000, 3_600_000), None),
+        "/api/v3/klines?symbol=A-B&interval=1h&startTime=0&endTime=3600000&limit=1000"
     );
 }
 

@@ -1,6 +1,5 @@
 //! What holds for every dialect, for each of them, and for a made-up one.
 
-mod binance;
 mod dialects;
 mod exchanges;
 mod files;

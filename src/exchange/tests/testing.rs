@@ -6,26 +6,8 @@ use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
 use std::sync::LazyLock;
 
-macro_rules! dialects {
-    ($($name:ident $text:literal)+) => { $(
-        pub(in crate::exchange) static $name: LazyLock<&'static Dialect> =
-            LazyLock::new(|| Dialect::by_name($text).expect($text));
-    )+ };
-}
-
-dialects! {
-    BINANCE "binance"
-    OKX "okx"
-    BYBIT "bybit"
-    KRAKEN "kraken"
-    COINBASE "coinbase"
-    KUCOIN "kucoin"
-    GATE "gate"
-    BITGET "bitget"
-    CRYPTOCOM "cryptocom"
-    HTX "htx"
-    UPBIT "upbit"
-}
+pub(in crate::exchange) static BINANCE: LazyLock<&'static Dialect> =
+    LazyLock::new(|| Dialect::by_name("binance").expect("it is built in"));
 
 const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
 
