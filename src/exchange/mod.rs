@@ -35,13 +35,13 @@
 //!    in it. What is decoded must equal the body digit for digit, whole and in pieces. It must also equal
 //!    what CCXT has made of the body (`expected` in the file), but for the lines of `DIFFERS` there, each
 //!    with its reason. Raise `RECORDINGS`.
-//! 4. Add bodies that no recording shows, and what is read of them, to `src/exchange/tests/exchanges.rs`.
+//! 4. Add bodies that no recording shows, and what is read of them, to `src/exchange/tests/bodies.rs`.
 //! 5. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
 //!    length of `BUILT_IN` in `check.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
 //!
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
 //! variant in the module whose habit it is, with a test in the made-up exchange of
-//! `src/exchange/tests/sample.rs`.
+//! `src/exchange/tests/sample.json`.
 
 mod call;
 mod candle;

@@ -361,93 +361,17 @@ impl Records {
 mod tests {
     use super::*;
     use crate::exchange::tests::sample::{CANDLES, SAMPLE};
-    use crate::exchange::tests::testing::{BINANCE, Notes, read, read_with};
+    use crate::exchange::tests::testing::{BINANCE, Notes, read};
 
     const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
 
     #[test]
-    fn every_error_of_a_body_has_its_name() {
-        let check = |call: Call<'_>, body: &str, expected: ReadError, words: &str| {
-            let (_, end) = read(&BINANCE, &call, body);
-            assert_eq!(expected.to_string(), words);
-            assert_eq!(end, Err(expected), "{body}");
-        };
-        check(
-            Call::Tickers,
-            "[{}, ]",
-            ReadError::Malformed { at: 5, expected: "a value" },
-            "malformed body at byte 5: expected a value",
-        );
-        check(
-            Call::Markets,
-            r#"{"symbols":[],"timezone":yes}"#,
-            ReadError::Malformed { at: 25, expected: "a value" },
-            "malformed body at byte 25: expected a value",
-        );
-        check(
-            Call::Tickers,
-            &format!("[{}", "[".repeat(33)),
-            ReadError::Malformed { at: 33, expected: "no deeper nesting" },
-            "malformed body at byte 33: expected no deeper nesting",
-        );
-        check(
-            Call::Time,
-            &format!("{{\"serverTime\":{}1}}", "1".repeat(1000)),
-            ReadError::EnvelopeTooLong { cap: 1000 },
-            "more than 1000 bytes outside of the items",
-        );
-        for body in ["", " ", "[", "[{}", r#"{"code":-1,"msg":"x""#] {
-            let words = "body ended early";
-            check(Call::Tickers, body, ReadError::CutShort, words);
-        }
-        let shape = |expected| ReadError::WrongShape { expected };
-        let words = "body is not a list of tickers";
-        check(Call::Tickers, "{}", shape("a list of tickers"), words);
-        check(Call::Ticker { id: "A" }, "[]", shape("one ticker"), "body is not one ticker");
-        check(
-            CANDLES,
-            r#"{"a":[[]]}"#,
-            shape("a list of candles"),
-            "body is not a list of candles",
-        );
-        check(
-            Call::Markets,
-            r#"{"symbols":{}}"#,
-            shape("a list of markets"),
-            "body is not a list of markets",
-        );
-        check(Call::Time, r#"{"serverTime":"noon"}"#, shape("a time"), "body is not a time");
-        check(
-            Call::Tickers,
-            r#"{"code":-1121,"msg":"Invalid symbol."}"#,
-            ReadError::Refused {
-                code: "-1121".into(),
-                message: "Invalid symbol.".into(),
-                kind: RefusalKind::UnknownMarket,
-            },
-            "refused: Invalid symbol. (-1121)",
-        );
-    }
-
-    #[test]
-    fn a_status_wins_over_the_body_and_a_reason_over_the_status() {
-        let check = |status, body: &str, expected: Result<(), ReadError>| {
-            let (_, end) = read_with(&BINANCE, &Call::Tickers, body, status);
-            assert_eq!(end, expected, "{status} {body}");
-        };
-        check(200, "[]", Ok(()));
-        check(203, "[]", Ok(()));
-        check(304, "", Err(ReadError::Status(304)));
-        check(403, "<html>", Err(ReadError::Status(403)));
-        check(500, "[]", Err(ReadError::Status(500)));
-        check(502, "", Err(ReadError::Status(502)));
-        let refused = |kind| {
-            Err(ReadError::Refused { code: "-1003".into(), message: "Way too much.".into(), kind })
-        };
-        let body = r#"{"code":-1003,"msg":"Way too much."}"#;
-        check(200, body, refused(RefusalKind::RateLimited));
-        check(418, body, refused(RefusalKind::RateLimited));
-        assert_eq!(ReadError::Status(502).to_string(), "status 502");
+    fn an_envelope_has_a_length_at_most() {
+        let body = format!("{{\"serverTime\":{}1}}", "1".repeat(1000));
+        let (_, end) = read(&BINANCE, &Call::Time, &body);
+        assert_eq!(end, Err(ReadError::EnvelopeTooLong { cap: 1000 }));
+        let words = end.map_err(|error| error.to_string());
+        assert_eq!(words, Err("more than 1000 bytes outside of the items".to_string()));
     }
 
     #[test]

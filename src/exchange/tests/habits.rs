@@ -1,9 +1,8 @@
 //! Exchanges that were described with the documentation alone: one that writes arrays by position and
 //! has no clock, and one that names its markets by one asset.
 
-use super::testing::{Notes, candles, read, read_with};
-use crate::exchange::{Call, Caps, Dialect, NextPage, ReadError, Reading, RefusalKind};
-use crate::interval::Stored;
+use super::testing::Notes;
+use crate::exchange::{Call, Caps, Dialect, NextPage, ReadError, Reading};
 use crate::time::UnixMs;
 use std::sync::LazyLock;
 
@@ -13,7 +12,7 @@ fn dialect(text: &str) -> &'static Dialect {
 }
 
 /// Arrays by position; errors like `["error",10020,"symbol: invalid"]`.
-static ROWS: LazyLock<&Dialect> = LazyLock::new(|| {
+pub(super) static ROWS: LazyLock<&Dialect> = LazyLock::new(|| {
     dialect(
         r#"{
         "name": "rows", "baseUrl": "https://rows.invalid", "budget": { "units": 30, "perMs": 60000 },
@@ -33,7 +32,7 @@ static ROWS: LazyLock<&Dialect> = LazyLock::new(|| {
 });
 
 /// `{"BTC":{...}}` means BTC/KRW, and the time of all tickers is a member among them.
-static NAMED: LazyLock<&Dialect> = LazyLock::new(|| {
+pub(super) static NAMED: LazyLock<&Dialect> = LazyLock::new(|| {
     dialect(
         r#"{
         "name": "named", "baseUrl": "https://named.invalid", "budget": { "units": 150, "perMs": 1000 },
@@ -75,62 +74,8 @@ fn an_exchange_without_a_clock_is_dated_by_its_answers() {
     assert!(matches!(end, Err(ReadError::Refused { .. })), "{end:?}");
 }
 
-#[test]
-fn an_error_where_items_are_expected_is_found() {
-    let check = |call: Call<'_>, status: u16, code: &str, message: &str, kind: RefusalKind| {
-        let body = format!("[\"error\", {code}, \"{message}\" ]");
-        let (_, end) = read_with(&ROWS, &call, &body, status);
-        let expected = ReadError::Refused { code: code.into(), message: message.into(), kind };
-        assert_eq!(end, Err(expected), "{body}");
-    };
-    let rows = candles(Stored::M1, 0, 0, 0);
-    for status in [200, 500] {
-        let unknown = RefusalKind::UnknownMarket;
-        check(rows, status, "10020", "symbol: invalid", unknown);
-        let limited = RefusalKind::RateLimited;
-        check(Call::Tickers, status, "11010", "ratelimit: error", limited);
-        check(Call::Markets, status, "20060", "maintenance", RefusalKind::Other);
-    }
-}
-
-#[test]
-fn items_are_not_taken_for_an_error() {
-    let (notes, end) = read(&ROWS, &Call::Tickers, r#"[["tBTCUSD",1],["tETHUSD",2],["fUSD",3]]"#);
-    assert_eq!((end, notes.tickers.len()), (Ok(()), 3));
-    let (notes, end) = read(&ROWS, &Call::Markets, r#"[["AVAX:USD","BTCUSD"]]"#);
-    let markets = notes.markets.iter().map(|it| (&*it.base, &*it.quote));
-    assert_eq!(end, Ok(()));
-    assert_eq!(markets.collect::<Vec<_>>(), [("AVAX", "USD"), ("BTC", "USD")]);
-    let (notes, end) =
-        read(&ROWS, &candles(Stored::M1, 0, 0, 0), "[[0,1,2,3,1,5],[60000,1,2,3,1,5]]");
-    assert_eq!((end, notes.candles.len()), (Ok(()), 2));
-}
-
-#[test]
-fn markets_may_be_named_by_one_asset() {
-    let body = r#"{"status":"0000","data":{"XBT":{"closing_price":"1"},"date":"1795358368485","ETH":{"closing_price":"2"}}}"#;
-    let (notes, end) = read(&NAMED, &Call::Markets, body);
-    assert_eq!((end, &notes.rejected[..]), (Ok(()), &[][..]));
-    let [bitcoin, ether] = &notes.markets[..] else {
-        panic!("{notes:?}");
-    };
-    assert_eq!((&*bitcoin.base, &*bitcoin.quote), ("BTC", "KRW"));
-    assert_eq!((&*bitcoin.ticker_id, bitcoin.candle_id.as_deref()), ("XBT", Some("XBT_KRW")));
-    assert_eq!((&*ether.ticker_id, ether.candle_id.as_deref()), ("ETH", Some("ETH_KRW")));
-}
-
-#[test]
-fn a_time_among_the_tickers_is_that_of_all_and_no_ticker() {
-    let body = r#"{"status":"0000","data":{"BTC":{"closing_price":"1"},"date":"1795358368485","ETH":{"closing_price":"2"}}}"#;
-    let (notes, end) = read(&NAMED, &Call::Tickers, body);
-    assert_eq!((end, &notes.rejected[..]), (Ok(()), &[][..]));
-    let times = notes.tickers.iter().map(|(_, ticker)| ticker.timestamp);
-    let time = Some(UnixMs(1_795_358_368_485));
-    assert_eq!(times.collect::<Vec<_>>(), [time, time]);
-}
-
 /// Volumes under the names of both assets, an index without a volume, and a list that names no quote asset.
-static ASSETS: LazyLock<&Dialect> = LazyLock::new(|| {
+pub(super) static ASSETS: LazyLock<&Dialect> = LazyLock::new(|| {
     dialect(
         r#"{
         "name": "assets", "baseUrl": "https://assets.invalid", "budget": { "units": 5, "perMs": 1000 },
@@ -183,21 +128,6 @@ fn members_may_be_named_after_the_assets_of_a_market() {
     check(&body(r#""BTC":"1","ETH":"2","{base}x":"3""#), bitcoin, [None, None]);
     check(&both, Some(["ETH", "EUR"]), [None, None]);
     check(&both, None, [None, None]);
-}
-
-#[test]
-fn what_no_item_sends_may_be_constant() {
-    let (notes, end) = read(&ASSETS, &candles(Stored::D1, 0, 0, 0), "[[0,1,4,0.5,2.50]]");
-    assert_eq!((end, notes.candles[0].0.volume.to_string()), (Ok(()), "0".into()));
-    let (notes, end) =
-        read(&ASSETS, &Call::Markets, r#"[{"name":"XBT"},{"name":"ETH","fee":"0.001"}]"#);
-    assert_eq!((end, &notes.rejected[..]), (Ok(()), &[][..]));
-    let shown = |at: usize| {
-        let market = &notes.markets[at];
-        let fee = market.rules.taker.as_ref().map(ToString::to_string).unwrap_or_default();
-        format!("{}/{} {:?} {fee}", market.base, market.quote, market.rules.price_places)
-    };
-    assert_eq!([shown(0), shown(1)], ["BTC/USD Some(2) 0.002", "ETH/USD Some(2) 0.001"]);
 }
 
 /// A list by a cursor, and tickers by the number of a page.

@@ -1,7 +1,7 @@
 //! What holds for every dialect, for each of them, and for a made-up one.
 
+mod bodies;
 mod dialects;
-mod exchanges;
 mod files;
 mod habits;
 pub(super) mod sample;

@@ -1,14 +1,15 @@
 //! The JSON Schema of a dialect's file: made from the structs that it is read into.
 
-use super::testing::{candles, read};
+use super::bodies::reads;
+use super::testing::candles;
 use crate::config::tests::describe::{Described, Schema, Types, write};
+use crate::exchange::Dialect;
 use crate::exchange::dialect::DialectForm;
 use crate::exchange::endpoint::{ByInterval, Counts};
 use crate::exchange::fields::{Constants, TableOf};
 use crate::exchange::pair::Pair;
 use crate::exchange::path::{Path, Place};
 use crate::exchange::target::TargetTemplate;
-use crate::exchange::{Call, Dialect};
 use crate::interval::Stored;
 use serde_json::{Value, json};
 
@@ -85,68 +86,37 @@ fn the_schema_is_that_of_the_structs() {
     assert!(made == include_str!("../dialects/schema.json"), "UPDATE_DOCS=1 writes it anew");
 }
 
-/// The example of the documentation reads the bodies that it shows.
+/// The examples of the documentation read the bodies that it shows.
 #[test]
-fn the_example_of_the_documentation_works() {
+fn the_examples_of_the_documentation_work() {
     let page = include_str!("../../docs/dialects.md");
-    let file = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
-    let dialect = Dialect::read("page", file.expect("an example"))
-        .unwrap_or_else(|faults| panic!("{faults:?}"));
-    let dialect: &'static Dialect = Box::leak(Box::new(dialect));
-    let body = |path: &str| {
-        let line = page.lines().find(|line| line.starts_with(&format!("- `GET {path}")));
-        let body = line.and_then(|line| line.split("`: `").nth(1)?.split('`').next());
-        body.unwrap_or_else(|| panic!("{path} is not shown"))
+    let example = |at: usize| -> &'static Dialect {
+        let file = page.split("```json\n").nth(at).and_then(|rest| rest.split("```").next());
+        let dialect = Dialect::read("page", file.expect("an example"));
+        Box::leak(Box::new(dialect.unwrap_or_else(|faults| panic!("{faults:?}"))))
     };
-    let (notes, end) = read(dialect, &Call::Markets, body("/v1/pairs"));
-    let pairs: Vec<_> =
-        notes.markets.iter().map(|it| (&*it.ticker_id, &*it.base, &*it.quote)).collect();
-    assert_eq!((end, pairs[0], pairs.len()), (Ok(()), ("btc-usd", "BTC", "USD"), 2));
-    let (notes, end) = read(dialect, &Call::Tickers, body("/v1/stats"));
-    let (id, ticker) = &notes.tickers[0];
-    assert_eq!((end, &**id, ticker.last.to_string()), (Ok(()), "btc-usd", "64000.5".into()));
-    assert_eq!(ticker.timestamp.map(|time| time.0), Some(1_715_769_425_000));
+    let check = |dialect, call, begin: &str, expected: &str| {
+        let body = page.split(begin).nth(1).and_then(|rest| rest.split('`').next());
+        assert_eq!(reads(dialect, call, body.expect(begin)), expected, "{begin}");
+    };
+    let tally = example(1);
+    let ticker = "last=64000.5 bid=64000 ask=64001 open=63000 high=65000 low=62000 baseVolume=12.5";
+    let ticker = format!("btc-usd {ticker} time=1715769425000");
+    check(tally, "markets", "- `GET /v1/pairs`: `", "btc-usd BTC/USD open; eth-usd ETH/USD open");
+    check(tally, "tickers", "- `GET /v1/stats`: `", &ticker);
+    let candle = "1715769360000 64000 64010.5 63990 64000.5 0.75";
+    check(tally, "1m", "&before=1715769600`: `", candle);
+    check(tally, "time", "- `GET /v1/clock`: `", "1715769425000");
     let call = candles(Stored::M1, 1_715_769_300_000, 1_715_769_360_000, 1_715_769_425_000);
-    assert_eq!(dialect.target(&call, None), "/v1/bars/A-B?res=60&count=2&before=1715769361");
-    let (notes, end) = read(dialect, &call, body("/v1/bars"));
-    assert_eq!(
-        (end, notes.candles.len(), notes.candles[0].0.open_time.0),
-        (Ok(()), 1, 1_715_769_360_000)
-    );
-    let (notes, end) = read(dialect, &Call::Time, body("/v1/clock"));
-    assert_eq!((end, notes.times[0].0), (Ok(()), 1_715_769_425_000));
-}
-
-/// And so does the other one.
-#[test]
-fn the_other_example_of_the_documentation_works() {
-    let page = include_str!("../../docs/dialects.md");
-    let file = page.split("```json\n").nth(2);
-    let file = file.and_then(|rest| rest.split("```").next());
-    let dialect = Dialect::read("page", file.expect("an example"))
-        .unwrap_or_else(|faults| panic!("{faults:?}"));
-    let dialect: &'static Dialect = Box::leak(Box::new(dialect));
-    let shown = |begin: &str| {
-        let rest = page.split(begin).nth(1).and_then(|rest| rest.split('`').next());
-        rest.unwrap_or_else(|| panic!("{begin} is not shown"))
-    };
-    let ticker = Call::Ticker { id: "eth_btc" };
-    let (notes, end) = read(dialect, &ticker, shown("- `GET /t/eth_btc`: `"));
-    let (_, found) = &notes.tickers[0];
-    let volume = found.base_volume.as_ref().map(ToString::to_string);
-    assert_eq!(
-        (end, found.last.to_string(), volume),
-        (Ok(()), "0.0312".into(), Some("81.5".into()))
-    );
-    let (notes, end) = read(dialect, &Call::Time, shown("- `GET /t/eth_btc`: `"));
-    assert_eq!((end, notes.times[0].0), (Ok(()), 1_715_769_425_120));
-    let rows = candles(Stored::H1, 0, 0, 0);
-    let (notes, end) = read(dialect, &rows, shown("- `GET /c/eth_btc/hour`: `"));
-    let high = notes.candles[0].0.high.to_string();
-    assert_eq!((end, high), (Ok(()), "0.0313".into()));
-    let (_, end) = read(dialect, &ticker, shown("- Errors: `"));
-    let refused = end.map_err(|error| error.to_string());
-    assert_eq!(refused, Err("refused: no such market (no such market)".into()));
+    assert_eq!(tally.target(&call, None), "/v1/bars/A-B?res=60&count=2&before=1715769361");
+    let (abacus, one) = (example(2), "- `GET /t/eth_btc`: `");
+    let ticker = "eth_btc last=0.0312 high=0.033 low=0.03 baseVolume=81.5 time=1715769425120";
+    check(abacus, "ticker eth_btc", one, ticker);
+    check(abacus, "time", one, "1715769425120");
+    let candle = "1715767200000 0.0311 0.0313 0.031 0.0312 2.5";
+    check(abacus, "1h", "- `GET /c/eth_btc/hour`: `", candle);
+    let refused = "UnknownMarket: no such market (no such market)";
+    check(abacus, "ticker eth_btc", "- Errors: `", refused);
 }
 
 /// Of what the check refuses, the schema refuses numbers out of their bounds, and texts of another form.
