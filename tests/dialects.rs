@@ -5,7 +5,6 @@ use crate::support;
 
 use marketd::time::iso_8601;
 use serde_json::{Value, json};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 use support::*;
 
@@ -462,9 +461,7 @@ fn a_probe_shows_the_merged_quote_and_every_page() {
         let path = format!("{}/dialects-{name}.json", env!("CARGO_TARGET_TMPDIR"));
         std::fs::write(&path, dialect).expect("the directory can be written to");
         let source = format!("{path}={}", exchange.url());
-        let flags = ["probe", "--source", &source, "--symbols", symbol];
-        let output = Command::new(env!("CARGO_BIN_EXE_marketd")).args(flags).output();
-        String::from_utf8(output.expect("the binary runs").stdout).expect("it speaks UTF-8")
+        Marketd::run(&["probe", "--source", &source, "--symbols", symbol]).stdout
     };
     let text = probe("gem", MERGED, &FakeExchange::start(gem), "ETH/USD");
     for line in [

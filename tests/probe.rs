@@ -46,14 +46,9 @@ fn probe(dialect: &str, symbols: &str) -> (i32, String) {
 
 /// The same of this source, with these flags.
 fn probe_with(source: &str, flags: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_marketd"))
-        .args(["probe", "--source", source])
-        .args(flags)
-        .output()
-        .expect("the binary runs");
-    let text = String::from_utf8(output.stdout).expect("it speaks UTF-8");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code().expect("it ends"), text + &errors)
+    let (code, text, errors) =
+        Marketd::run(&[&["probe", "--source", source], flags].concat()).parts();
+    (code, text + &errors)
 }
 
 #[test]
@@ -119,10 +114,8 @@ fn it_tells_what_is_wrong_with_a_dialect() {
     let text = std::fs::read_to_string(MEXC).expect("a dialect of this build");
     let check = |old: &str, new: &str, code: i32, expected: &str| {
         assert!(text.contains(old), "{old}");
-        let path =
-            format!("{}/probe-{}.json", env!("CARGO_TARGET_TMPDIR"), old.len() * 100 + new.len());
-        std::fs::write(&path, text.replace(old, new)).expect("the directory can be written");
-        let (ended, told) = probe(&path, "BTC/USDT");
+        let name = format!("{}.json", old.len() * 100 + new.len());
+        let (ended, told) = probe(&file(&name, &text.replace(old, new)), "BTC/USDT");
         assert!(told.contains(expected), "{expected}\n{told}");
         assert_eq!(ended, code, "{told}");
     };
@@ -222,11 +215,8 @@ fn a_fifo_hangs_no_check() {
     let made = Command::new("mkfifo").arg(&path).status();
     assert!(made.expect("mkfifo is there").success());
     for flag in ["--source", "--config"] {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_marketd")).args([flag, &path, "--check"]).output();
-        let output = output.expect("the binary runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{flag}: {told}");
+        let (code, _, told) = Marketd::run(&[flag, &path, "--check"]).parts();
+        assert_eq!(code, 2, "{flag}: {told}");
         assert!(told.contains("a FIFO"), "{flag}: {told}");
     }
 }

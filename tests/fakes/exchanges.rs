@@ -22,7 +22,7 @@ sends last bid ask bidVolume askVolume open high low change baseVolume quoteVolu
 /api/v3/exchangeInfo markets=symbols cost=20
  {"timezone":"UTC","serverTime":$now,"rateLimits":[],"exchangeFilters":[],"symbols":[$items]}
  {"symbol":"$id","status":"$status","baseAsset":"$base","quoteAsset":"$quote","filters":[{"filterType":"PRICE_FILTER","minPrice":"$minPrice","maxPrice":"$maxPrice","tickSize":"$tick"},{"filterType":"LOT_SIZE","minQty":"$minAmount","maxQty":"$maxAmount","stepSize":"$step"},{"filterType":"NOTIONAL","minNotional":"$minCost","maxNotional":"$maxCost"}]}
-/api/v3/klines interval=interval:1m,1h,1d from=startTime? to=endTime? first=1000 cost=2
+/api/v3/klines interval=interval:1m,1h,1d from=startTime? to=endTime? first=limit:1000:500 cost=2
  [$items]
  [$time,"$open","$high","$low","$close","$volume",$end,"$turnover",1,"2","3","0"]
 400 UnknownMarket | -1121 | Invalid symbol. | {"code":-1121,"msg":"Invalid symbol."}
@@ -48,10 +48,10 @@ sends last bid ask bidVolume askVolume open high low baseVolume quoteVolume
  {"code":"0","msg":"","data":[$items]}
  {"instType":"SPOT","instId":"$id","uly":"","category":"1","baseCcy":"$base","quoteCcy":"$quote","settleCcy":"","ctVal":"","tickSz":"$tick","lotSz":"$step","minSz":"$minAmount","maxLmtSz":"$maxAmount","maxMktSz":"1000000","state":"$status"}
 # The last 1440 of each interval are at hand; older ones are in the archive. `before` and `after` are left out.
-/api/v5/market/candles market=instId interval=bar:1m,1H,1Dutc from=before?:1 to=after?:-1 asked=limit:300:100 newest reach=1,60,1440 pool=candles most=40
+/api/v5/market/candles market=instId interval=bar:1m,1H,1Dutc from=before?:1 to=after?:-1 last=limit:300:100 newest reach=1,60,1440 pool=candles most=40
  {"code":"0","msg":"","data":[$items]}
  ["$time","$open","$high","$low","$close","$volume","$turnover","$turnover","$closedFlag"]
-/api/v5/market/history-candles market=instId interval=bar:1m,1H,1Dutc from=before?:1 to=after?:-1 asked=limit:300:100 newest pool=history-candles
+/api/v5/market/history-candles market=instId interval=bar:1m,1H,1Dutc from=before?:1 to=after?:-1 last=limit:300:100 newest pool=history-candles
  {"code":"0","msg":"","data":[$items]}
 200 UnknownMarket | 51001 | Instrument ID does not exist | {"code":"51001","msg":"Instrument ID does not exist","data":[]}
 200 Other | 50014 | Parameter can not be empty | {"code":"50014","msg":"Parameter can not be empty","data":[]}
@@ -72,7 +72,7 @@ sends last bid ask bidVolume askVolume open high low baseVolume quoteVolume
 /v5/market/instruments-info with=category=spot markets=symbol lenient
  {"retCode":0,"retMsg":"OK","result":{"category":"spot","list":[$items]},"retExtInfo":{},"time":$now}
  {"symbol":"$id","baseCoin":"$base","quoteCoin":"$quote","innovation":"0","status":"$status","marginTrading":"both","lotSizeFilter":{"basePrecision":"$step","quotePrecision":"0.00000001","minOrderQty":"$minAmount","maxOrderQty":"$maxAmount","minOrderAmt":"$minCost","maxOrderAmt":"$maxCost"},"priceFilter":{"tickSize":"$tick"}}
-/v5/market/kline with=category=spot interval=interval:1,60,D from=start? to=end? asked=limit:1000:200 newest
+/v5/market/kline with=category=spot interval=interval:1,60,D from=start? to=end? last=limit:1000:200 newest
  {"retCode":0,"retMsg":"OK","result":{"category":"spot","list":[$items]},"retExtInfo":{},"time":$now}
  ["$time","$open","$high","$low","$close","$volume","$turnover"]
 200 UnknownMarket | 10001 | Not supported symbols | {"retCode":10001,"retMsg":"Not supported symbols","result":{},"retExtInfo":{},"time":1672712468011}
@@ -189,10 +189,10 @@ sends last bid ask bidVolume askVolume open high low baseVolume quoteVolume
  {"code":"00000","msg":"success","requestTime":$now,"data":[$items]}
  {"symbol":"$id","baseCoin":"$base","quoteCoin":"$quote","minTradeAmount":"$minAmount","maxTradeAmount":"$maxAmount","takerFeeRate":"$taker","makerFeeRate":"$maker","pricePrecision":"$places","quantityPrecision":"$amountPlaces","quotePrecision":"8","status":"$status","minTradeUSDT":"$minCostUsdt","buyLimitPriceRatio":"0.05","sellLimitPriceRatio":"0.05"}
 # Older than the end. The archive counts back from it and knows no begin.
-/api/v2/spot/market/candles interval=granularity:1min,1h,1Dutc from=startTime? to=endTime?:-1 asked=limit:1000:100 reach=30,60,1440
+/api/v2/spot/market/candles interval=granularity:1min,1h,1Dutc from=startTime? to=endTime?:-1 last=limit:1000:100 reach=30,60,1440
  {"code":"00000","msg":"success","requestTime":$now,"data":[$items]}
  ["$time","$open","$high","$low","$close","$volume","$turnover","$turnover"]
-/api/v2/spot/market/history-candles interval=granularity:1min,1h,1Dutc to=endTime:-1 asked=limit:200:100
+/api/v2/spot/market/history-candles interval=granularity:1min,1h,1Dutc to=endTime:-1 last=limit:200:100
  {"code":"00000","msg":"success","requestTime":$now,"data":[$items]}
 400 UnknownMarket | 40034 | Parameter FOOBAR does not exist | {"code":"40034","msg":"Parameter FOOBAR does not exist","requestTime":1725192127389,"data":null}
 400 Other | 40020 | Parameter error | {"code":"40020","msg":"Parameter error","requestTime":1,"data":null}
@@ -215,7 +215,7 @@ sends last bid ask open high low baseVolume
 /api/v2/trading-pairs-info/ markets
  [$items]
  {"base_decimals":$amountPlaces,"counter_decimals":$places,"minimum_order":"20.0 USD","name":"$base/$quote","trading":"$status","url_symbol":"$candleId"}
-/api/v2/ohlc/*/ market= interval=step:60,3600,86400 unit=s to=end asked=limit:1000:0
+/api/v2/ohlc/*/ market= interval=step:60,3600,86400 unit=s to=end last=limit:1000:0
  {"data":{"pair":"X/Y","ohlc":[$items]}}
  {"timestamp":"$timeSeconds","open":"$open","high":"$high","low":"$low","close":"$close","volume":"$volume"}
 404 UnknownMarket | - | - | <html>not found</html>
@@ -232,7 +232,7 @@ sends last bid ask high low baseVolume
 /exchange/v1/public/get-instruments markets pool=instruments
  {"id":-1,"method":"public/get","code":0,"result":{"data":[{"symbol":"BTCUSDT-PERP","inst_type":"PERPETUAL_SWAP","base_ccy":"BTC","quote_ccy":"USDT","tradable":true},$items]}}
  {"symbol":"$id","inst_type":"CCY_PAIR","display_name":"$base-$quote","base_ccy":"$base","quote_ccy":"$quote","quote_decimals":$places,"quantity_decimals":$amountPlaces,"price_tick_size":"$tick","qty_tick_size":"$step","max_leverage":"50","tradable":$status}
-/exchange/v1/public/get-candlestick market=instrument_name interval=timeframe:1m,1h,1D from=start_ts? to=end_ts?:-1 asked=count:300:25 pool=candlestick
+/exchange/v1/public/get-candlestick market=instrument_name interval=timeframe:1m,1h,1D from=start_ts? to=end_ts?:-1 last=count:300:25 pool=candlestick
  {"id":-1,"method":"public/get","code":0,"result":{"data":[$items]}}
  {"o":"$open","h":"$high","l":"$low","c":"$close","v":"$volume","t":$time}
 400 UnknownMarket | 40004 | Invalid instrument_name | {"id":-1,"code":40004,"message":"Invalid instrument_name"}
@@ -254,7 +254,7 @@ sends last bid ask bidVolume askVolume open high low baseVolume quoteVolume
  {"status":"ok","ts":$now,"data":[$items]}
  {"base-currency":"$ownBase","quote-currency":"$ownQuote","price-precision":$places,"amount-precision":$amountPlaces,"symbol-partition":"main","symbol":"$id","state":"$status","value-precision":8,"min-order-amt":$minAmount,"max-order-amt":$maxAmount,"min-order-value":$minCost}
 # The newest of all alone. Days begin in the afternoon.
-/market/history/kline interval=period:1min,60min,none asked=size:2000:0 newest unit=s
+/market/history/kline interval=period:1min,60min,none last=size:2000:0 newest unit=s
  {"status":"ok","ts":$now,"data":[$items]}
  {"id":$timeSeconds,"open":$open,"close":$close,"low":$low,"high":$high,"amount":$volume,"vol":$turnover,"count":3}
 200 UnknownMarket | invalid-parameter | invalid symbol | {"ts":1,"status":"error","err-code":"invalid-parameter","err-msg":"invalid symbol","data":null}
@@ -275,7 +275,7 @@ sends last bid ask bidVolume askVolume open high low change baseVolume quoteVolu
 /api/v3/exchangeInfo markets=symbols pool=list cost=10
  {"timezone":"CST","serverTime":$now,"rateLimits":[],"exchangeFilters":[],"symbols":[$items]}
  {"symbol":"$id","status":"$status","baseAsset":"$base","baseAssetPrecision":$amountPlaces,"quoteAsset":"$quote","quotePrecision":$places,"quoteAssetPrecision":2,"quoteAmountPrecision":"$minCost","baseSizePrecision":"0","permissions":["SPOT"],"filters":[],"maxQuoteAmount":"2000000","makerCommission":"$maker","takerCommission":"$taker"}
-/api/v3/klines interval=interval:1m,60m,1d from=startTime? to=endTime? first=500 pool=klines
+/api/v3/klines interval=interval:1m,60m,1d from=startTime? to=endTime? first=limit:500:500 pool=klines
  [$items]
  [$time,"$open","$high","$low","$close","$volume",$end,"$turnover"]
 400 UnknownMarket | -1121 | Invalid symbol. | {"code":-1121,"msg":"Invalid symbol."}
@@ -298,7 +298,7 @@ sends last baseVolume quoteVolume
 /v1/ticker/all markets pool=ticker
  [$items]
 # So many before `to`, which is left out.
-/v1/candles/* market=market interval=:minutes/1,minutes/60,days unit=iso to=to:-1 asked=count:200:0 newest pool=candles
+/v1/candles/* market=market interval=:minutes/1,minutes/60,days unit=iso to=to:-1 last=count:200:0 newest pool=candles
  [$items]
  {"market":"x","candle_date_time_utc":"$timeIso","candle_date_time_kst":"x","opening_price":$open,"high_price":$high,"low_price":$low,"trade_price":$close,"timestamp":$now,"candle_acc_trade_price":$turnover,"candle_acc_trade_volume":$volume,"unit":1}
 404 UnknownMarket | 404 | Code not found | {"error":{"name":404,"message":"Code not found"}}

@@ -104,13 +104,15 @@ struct Bound {
     more: i64,
 }
 
-/// How many rows of a range are answered.
+/// How many rows of a range are answered: the first or the last ones, as many as a parameter says, from 1 to the
+/// most, or without it so many (0: it must be there).
 #[derive(Clone)]
-enum Rows {
-    First(usize),
-    Last(usize),
-    /// The last ones: as many as a parameter says, from 1 to this; without it so many (0: it must be there).
-    Asked(&'static str, i64, i64),
+struct Rows {
+    is_first: bool,
+    /// Empty: there is none, and always so many.
+    name: &'static str,
+    most: i64,
+    default: i64,
 }
 
 /// The step of amounts: 0.0001.
@@ -151,7 +153,7 @@ impl Candles {
             unit: Unit::Ms,
             from: None,
             to: None,
-            rows: Rows::Last(0),
+            rows: Rows { is_first: false, name: "", most: 0, default: 0 },
             newest_first: false,
             reach: vec![100_000; 3],
             span: i64::MAX,
@@ -166,9 +168,14 @@ impl Candles {
                 "unit" => made.unit = if value == "s" { Unit::Seconds } else { Unit::Iso },
                 "from" => made.from = Bound::read(value),
                 "to" => made.to = Bound::read(value),
-                "first" => made.rows = Rows::First(number(value)),
-                "last" => made.rows = Rows::Last(number(value)),
-                "asked" => made.rows = Rows::Asked(parts[0], number(parts[1]), number(parts[2])),
+                "first" | "last" => {
+                    let (most, default) = match parts[..] {
+                        [_, most, default] => (number(most), number(default)),
+                        _ => (number(value), number(value)),
+                    };
+                    let by_name = if parts.len() == 3 { parts[0] } else { "" };
+                    made.rows = Rows { is_first: name == "first", name: by_name, most, default };
+                }
                 "newest" => made.newest_first = true,
                 "reach" => made.reach = value.split(',').map(number).collect(),
                 "span" => made.span = number(value),
@@ -474,21 +481,16 @@ impl Fake {
             return None;
         }
         let from = from.max(shop.now - candles.reach[at] * DAY_MS);
-        let mut rows = match candles.rows {
-            Rows::First(most) => {
-                let mut rows = shop.rows(market, interval, from, to);
-                rows.truncate(most);
-                rows
-            }
-            Rows::Last(count) => shop.newest(market, interval, (from, to), count),
-            Rows::Asked(name, most, default) => {
-                let count = asked.param(name).map_or(Some(default), |text| text.parse().ok())?;
-                if !(1..=most).contains(&count) {
-                    return None;
-                }
-                shop.newest(market, interval, (from, to), count as usize)
-            }
+        let Rows { is_first, name, most, default } = candles.rows;
+        let count = asked.param(name).map_or(Some(default), |text| text.parse().ok())?;
+        if !(1..=most).contains(&count) {
+            return None;
+        }
+        let mut rows = match is_first {
+            true => shop.rows(market, interval, from, to),
+            false => shop.newest(market, interval, (from, to), count as usize),
         };
+        rows.truncate(count as usize);
         if candles.newest_first {
             rows.reverse();
         }
