@@ -25,6 +25,8 @@ mod held;
 mod history;
 mod sources;
 mod stats;
+#[cfg(test)]
+mod testing;
 mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};

@@ -384,39 +384,18 @@ impl Deferred for LongList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Limits, SourceConfig};
-    use crate::core::{Context, Status};
-    use crate::http::{HeadLimits, Output, Parsed, Stamp, parse};
-    use crate::market::Market;
-    use crate::market::testing::info;
-    use crate::time::{Mono, Now, UnixMs};
-
-    const SOURCE: SourceId = SourceId(0);
-
-    /// More markets than one part has.
-    fn context() -> Context {
-        let now = Now { mono: Mono(1), unix: UnixMs(1) };
-        let symbols: Vec<String> = (0..2 * ROWS_A_PART).map(|n| format!("A{n}/USDT")).collect();
-        let source = SourceConfig { symbols: symbols.clone(), ..SourceConfig::new("binance") };
-        let config = Config { sources: vec![source], ..Config::default() };
-        let mut market = Market::new(&config);
-        market.catalog.drop_list(SOURCE);
-        symbols.iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
-        market.catalog.end_list(SOURCE).expect("a usable list");
-        market.catalog.refresh_list(SOURCE, now.unix);
-        let stats = Status::new(["binance"].into_iter(), now);
-        Context::new(config, market, stats, now)
-    }
+    use crate::core::Context;
+    use crate::core::testing::{listing, request};
+    use crate::http::{Output, Stamp};
 
     #[test]
     fn the_list_of_all_markets_is_made_only_for_who_lacks_it() {
-        let mut cx = context();
+        // More markets than one part has.
+        let symbols: Vec<String> = (0..2 * ROWS_A_PART).map(|n| format!("A{n}/USDT")).collect();
+        let mut cx = listing(&symbols, 0);
         let ask = |fields: &str, cx: &Context| {
             let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
-            let limits = HeadLimits::from(&Limits::default());
-            let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
-                panic!("a request");
-            };
+            let request = request(raw.as_bytes());
             let (view, stamp) = (View::new(cx), Stamp::new(7));
             let mut out = Output::default();
             let mut responder = Responder::new(&mut out, &stamp, &request, true);

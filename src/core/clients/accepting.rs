@@ -198,22 +198,13 @@ fn standing(connection: &Connection, now: Mono) -> Option<(Standing, Mono)> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::core::Status;
-    use crate::market::Market;
-    use crate::time::{Mono, Now, UnixMs};
-
-    fn context(change: impl FnOnce(&mut Config)) -> Context {
-        let now = Now { mono: Mono(1_000_000), unix: UnixMs(1) };
-        let mut config = Config::default();
-        change(&mut config);
-        let market = Market::new(&config);
-        let stats = Status::new(std::iter::empty(), now);
-        Context::new(config, market, stats, now)
-    }
+    use crate::core::testing::{NOW, context};
 
     #[test]
     fn an_address_that_holds_all_and_comes_again_and_again_keeps_nobody_out() {
-        let mut cx = context(|config| config.limits.max_connections = 3);
+        let mut config = Config::default();
+        config.limits.max_connections = 3;
+        let mut cx = context(config, NOW);
         let mut clients = Clients::new(None, 0, &cx);
         let mut accept = |peer: &str| {
             let key = clients.accept(peer.parse().ok(), Service::Api, &mut cx);

@@ -110,15 +110,10 @@ fn show(text: &mut String, bytes: &[u8], most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
-    use crate::http::{HeadLimits, Parsed, parse};
+    use crate::core::testing::request;
 
-    #[track_caller]
     fn described(raw: &[u8]) -> String {
-        match parse(raw, &HeadLimits::from(&Limits::default())) {
-            Ok(Parsed::Complete { request, .. }) => describe(request.head),
-            other => panic!("{other:?}"),
-        }
+        describe(request(raw).head)
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn read_address(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{HeadLimits, Parsed, parse};
+    use crate::core::testing::request;
 
     #[track_caller]
     fn check(peer: &str, lines: &[&str], expected: &str) {
@@ -139,10 +139,7 @@ mod tests {
         let config = Config { trusted_proxies: networks.collect(), ..Config::default() };
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
-        let limits = HeadLimits::from(&Limits::default());
-        let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
-            panic!("{raw:?} is a request");
-        };
+        let request = request(raw.as_bytes());
         // A Unix socket's peer has no address.
         let found = Admission::new(&config).client(peer.parse().ok(), request.fields);
         let found = found.map_or("-".to_string(), |client| client.to_string());

@@ -104,16 +104,16 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::core::Context;
+    use crate::core::Service;
     use crate::core::api::{Advance, Deferred};
     use crate::core::api::{SeriesSlots, View};
     use crate::core::clients::Clients;
     use crate::core::clients::connection::{Connection, Phase};
-    use crate::core::{Service, Status};
-    use crate::http::{HeadLimits, Parsed, Responder, parse};
+    use crate::core::testing::{NOW, context, request};
+    use crate::http::Responder;
     use crate::interval::Stored;
     use crate::market::SeriesKey;
-    use crate::market::{Market, SourceId, SymbolId};
-    use crate::time::{Now, UnixMs};
+    use crate::market::{SourceId, SymbolId};
     use std::time::Duration;
 
     /// A response of so many parts, which needs a candle.
@@ -149,13 +149,10 @@ mod tests {
     impl Bench {
         /// At most so many take turns. One that waits does so for a millisecond.
         fn new(making: usize) -> Bench {
-            let now = Now { mono: Mono(1), unix: UnixMs(1) };
             let mut config = Config::default();
             config.limits.deferred_responses = making;
             config.limits.chart_wait = Duration::from_millis(1);
-            let market = Market::new(&config);
-            let stats = Status::new(std::iter::empty(), now);
-            let cx = Context::new(config, market, stats, now);
+            let cx = context(config, NOW);
             Bench { clients: Clients::new(None, 0, &cx), cx }
         }
 
@@ -171,11 +168,7 @@ mod tests {
         fn defer(&mut self, parts: usize, waits: bool) -> Key {
             let new = |key| Connection::new(key, Service::Api, None, Mono(0));
             let key = self.clients.connections.insert_with(new).expect("room");
-            let limits = HeadLimits::from(&self.cx.config.limits);
-            let head = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-            let Ok(Parsed::Complete { request, .. }) = parse(head, &limits) else {
-                panic!("a request");
-            };
+            let request = request(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
             match waits {
                 true => _ = self.queue().waiting.insert((Mono(1001), key)),
                 false => self.queue().run(key, false),

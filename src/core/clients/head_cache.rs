@@ -283,11 +283,10 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::config::{Config, Limits};
-    use crate::core::Status;
     use crate::core::api::chart::ChartRequest;
+    use crate::core::testing::{NOW, context};
     use crate::interval::Interval;
-    use crate::market::{ChartSpec, Market, SymbolId};
-    use crate::time::Now;
+    use crate::market::{ChartSpec, SymbolId};
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -340,18 +339,19 @@ mod tests {
         assert!(whole.iter().all(|place| place.request.is_none()), "none has come twice");
     }
 
+    /// Parses and notes a head. Returns whether it has an opening, and its place.
+    fn note(cache: &mut HeadCache, raw: &str) -> (bool, Option<usize>) {
+        let limits = HeadLimits::from(&Limits::default());
+        let (opening, parsed) = cache.parse(raw.as_bytes(), &limits);
+        let Ok(Parsed::Complete { request, .. }) = parsed else { panic!("a request") };
+        (opening.is_some(), cache.note(key(raw.as_bytes()), opening, &request))
+    }
+
     #[test]
     fn a_head_stands_for_those_that_differ_in_fields_without_a_meaning() {
         let mut cache = HeadCache::new();
         let mut note = |line: &str, fields: &str| {
-            let raw = format!("{line}\r\nHost: h\r\n{fields}\r\n");
-            let limits = HeadLimits::from(&Limits::default());
-            let (opening, Ok(Parsed::Complete { request, .. })) =
-                cache.parse(raw.as_bytes(), &limits)
-            else {
-                panic!("a request");
-            };
-            cache.note(key(raw.as_bytes()), opening, &request)
+            self::note(&mut cache, &format!("{line}\r\nHost: h\r\n{fields}\r\n")).1
         };
         let line = "GET /a?b=c HTTP/1.1";
         assert_eq!([note(line, "X: 1\r\n"), note(line, "X: 2\r\n")], [None, None]);
@@ -383,13 +383,9 @@ mod tests {
         let mut openings = [1, 2, 3].map(|number| {
             let tag = format!("If-None-Match: \"{number}\"\r\n");
             let raw = format!("GET /a HTTP/1.1\r\nHost: h\r\n{tag}\r\n");
-            let (opening, Ok(Parsed::Complete { request, .. })) =
-                cache.parse(raw.as_bytes(), &limits)
-            else {
-                panic!("a request");
-            };
-            assert_eq!(cache.note(key(raw.as_bytes()), opening, &request), None);
-            opening.is_some()
+            let (has_opening, place) = note(&mut cache, &raw);
+            assert_eq!(place, None);
+            has_opening
         });
         assert_eq!(openings, [false, false, true]);
         // Where that is not the second line, whole heads are parsed.
@@ -414,9 +410,7 @@ mod tests {
 
     #[test]
     fn a_response_is_kept_from_its_second_time_on_until_something_changes() {
-        let (config, now) = (Config::default(), Now::default());
-        let market = Market::new(&config);
-        let mut cx = Context::new(config, market, Status::default(), now);
+        let mut cx = context(Config::default(), NOW);
         let (mut cache, at) = (HeadCache::new(), (Service::Api, 7));
         cache.keep(0, at, prepared());
         let mut bytes = Output::default();
@@ -435,7 +429,7 @@ mod tests {
         assert_eq!(note(&mut cache, &cx), expected);
         cx.now.mono = until;
         assert_eq!(note(&mut cache, &cx), None, "it has had its time");
-        cx.now = now;
+        cx.now = NOW;
         cache.sweep();
         assert_eq!(note(&mut cache, &cx), None);
         bytes.bytes().resize(RESPONSE_BYTES + 1, b'x');
@@ -447,9 +441,7 @@ mod tests {
 
     #[test]
     fn pieces_of_a_response_are_joined_as_long_as_that_takes_little_memory() {
-        let (config, now) = (Config::default(), Now::default());
-        let market = Market::new(&config);
-        let cx = Context::new(config, market, Status::default(), now);
+        let cx = context(Config::default(), NOW);
         let (mut cache, at) = (HeadCache::new(), (Service::Api, 7));
         let piece: Arc<[u8]> = vec![b'x'; JOINED_BYTES / 8].into();
         let mut bytes = Output::default();

@@ -132,34 +132,6 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pace_there_is_no_limit_and_no_table() {
-        assert!(!rates(0, 100, 1 << 20).is_on());
-        assert!(rates(1, 100, 64).is_on());
-    }
-
-    #[test]
-    fn a_bucket_empties_by_one_a_request_and_fills_at_its_pace() {
-        let mut rates = rates(60, 3, 64);
-        let second = 1_000_000;
-        let mut check = |us: u64, left: u32, reset_s: u32, is_used_up: bool| {
-            let taken = rates.take(at("192.0.2.1"), Mono(7 * second + us));
-            let quota = Quota { limit: 3, remaining: left, reset_s, is_used_up };
-            assert_eq!(taken, (quota, false), "after {us} us");
-        };
-        check(0, 2, 1, false);
-        check(0, 1, 2, false);
-        check(1, 0, 3, false);
-        check(2, 0, 1, true);
-        check(999_999, 0, 1, true);
-        // One is back, to the microsecond.
-        check(second, 0, 3, false);
-        check(second, 0, 1, true);
-        check(2 * second, 0, 3, false);
-        // Never more than all of them.
-        check(3600 * second, 2, 1, false);
-    }
-
-    #[test]
     fn one_subscriber_has_one_bucket() {
         let mut rates = rates(1, 2, 64);
         let mut left = |text: &str| rates.take(at(text), Mono(0)).0.remaining;

@@ -290,35 +290,22 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, SourceConfig};
     use crate::core::clients::Clients;
     use crate::core::clients::deferred::SHARE;
-    use crate::core::{Event, LongWork, Service, Status};
+    use crate::core::testing::{SOURCE, list, listing};
+    use crate::core::{Event, LongWork, Service};
     use crate::decimal::Decimal;
-    use crate::market::testing::info;
-    use crate::market::{Market, SourceId};
     use crate::record::Ticker;
-    use crate::time::{Now, UnixMs};
-
-    const SOURCE: SourceId = SourceId(0);
 
     /// So many markets, each with a quote, of a source that is to have one more.
     fn context(markets: usize) -> Context {
-        let now = Now { mono: Mono(1), unix: UnixMs(1) };
         let symbols: Vec<String> = (0..=markets).map(|n| format!("A{n}/USDT")).collect();
-        let source = SourceConfig { symbols: symbols.clone(), ..SourceConfig::new("binance") };
-        let config = Config { sources: vec![source], ..Config::default() };
-        let mut market = Market::new(&config);
-        market.catalog.drop_list(SOURCE);
-        symbols[1..].iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
-        market.catalog.end_list(SOURCE).expect("a usable list");
-        market.catalog.refresh_list(SOURCE, now.unix);
-        for symbol in market.catalog.known().to_vec() {
+        let mut cx = listing(&symbols, 1);
+        for symbol in cx.market.catalog.known().to_vec() {
             let ticker = Ticker::of_last(Decimal::from(7));
-            market.quotes.apply(SOURCE, symbol, ticker, now).expect("a good ticker");
+            cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
         }
-        let stats = Status::new(["binance"].into_iter(), now);
-        Context::new(config, market, stats, now)
+        cx
     }
 
     /// A client that asks for a stream of these symbols. The head is sent.
@@ -343,12 +330,7 @@ mod tests {
         let mut cx = context(1);
         let mut clients = Clients::new(None, 0, &cx);
         let key = open(&mut clients, "A1/USDT,A0/USDT", &mut cx);
-        cx.market.catalog.drop_list(SOURCE);
-        for symbol in ["A0/USDT", "A1/USDT"] {
-            cx.market.catalog.list(SOURCE, info(symbol));
-        }
-        cx.market.catalog.end_list(SOURCE).expect("a usable list");
-        cx.market.catalog.refresh_list(SOURCE, cx.now.unix);
+        list(&mut cx.market.catalog, &["A0/USDT", "A1/USDT"]);
         for _ in 0..4 {
             clients.work(LongWork::Streams, &mut cx);
             take(&mut clients, key, &mut cx);

@@ -373,25 +373,3 @@ fn turn_rows(rows: &[u8], since: UnixMs, columns: &mut [Vec<u8>; 6]) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_have_the_fields_of_the_rows() {
-        let check = |rows: &str, since: i64, expected: [&str; 6]| {
-            let mut found = Default::default();
-            let rows = &rows[1..rows.len() - 1];
-            turn_rows(rows.as_bytes(), UnixMs(since), &mut found);
-            let found = found.map(|column| String::from_utf8(column).expect("ASCII"));
-            assert_eq!(found, expected, "{rows}");
-        };
-        check("[]", 0, [""; 6]);
-        check("[[0,1,2,3,4,5]]", 0, ["0", "1", "2", "3", "4", "5"]);
-        let two = "[[60000,1.5,2,1,1.25,0],[120000,1.25,9,1,3,12.5]]";
-        check(two, 0, ["60,120", "1.5,1.25", "2,9", "1,1", "1.25,3", "0,12.5"]);
-        check(two, 60_001, ["120", "1.25", "9", "1", "3", "12.5"]);
-        check(two, 120_001, [""; 6]);
-    }
-}

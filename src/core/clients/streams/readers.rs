@@ -163,36 +163,15 @@ impl QuoteReaders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, SourceConfig};
+    use crate::core::Context;
     use crate::core::clients::streams::stream::{EventStream, SharedEvents};
-    use crate::core::{Context, Status};
+    use crate::core::testing::{SOURCE, listing};
     use crate::decimal::Decimal;
     use crate::http::{EndlessBody, Version};
     use crate::json::Decimals;
-    use crate::market::Market;
-    use crate::market::testing::info;
     use crate::record::Ticker;
     use crate::table::{Key, Table};
-    use crate::time::{Mono, Now, UnixMs};
     use std::collections::BTreeMap;
-
-    const SOURCE: SourceId = SourceId(0);
-
-    /// A market with one symbol.
-    fn context() -> (Context, SymbolId) {
-        let now = Now { mono: Mono(1), unix: UnixMs(1) };
-        let symbols = vec!["BTC/USDT".to_string()];
-        let source = SourceConfig { symbols, ..SourceConfig::new("binance") };
-        let config = Config { sources: vec![source], ..Config::default() };
-        let mut market = Market::new(&config);
-        market.catalog.drop_list(SOURCE);
-        market.catalog.list(SOURCE, info("BTC/USDT"));
-        market.catalog.end_list(SOURCE).expect("a usable list");
-        market.catalog.refresh_list(SOURCE, now.unix);
-        let stats = Status::new(["binance"].into_iter(), now);
-        let symbol = market.catalog.known()[0];
-        (Context::new(config, market, stats, now), symbol)
-    }
 
     fn stream(symbols: StreamedSymbols, view: &View<'_>) -> EventStream {
         let request = StreamRequest {
@@ -215,7 +194,8 @@ mod tests {
 
     /// `is_named`: somebody named the symbol before the change, beside the one who reads every symbol.
     fn check_reader_between(is_named: bool) {
-        let (mut cx, symbol) = context();
+        let mut cx = listing(&["BTC/USDT".to_string()], 0);
+        let symbol = cx.market.catalog.known()[0];
         let mut keys = Table::new(3);
         let keys = [(); 3].map(|()| keys.insert(()).expect("room for all"));
         let mut readers = QuoteReaders::default();

@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// A history whose minutes leave when they are older than a thousand of them.
+fn keeping_1000() -> Bench {
+    Bench::unopened(|config| {
+        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
+    })
+}
+
 /// What a batch evicts: the symbols, and the first slots that stay.
 fn evicted(batch: &Batch) -> Vec<(&str, i64)> {
     let ends = batch.series.iter().map(|(name, changes)| {
@@ -14,13 +21,11 @@ fn evicted(batch: &Batch) -> Vec<(&str, i64)> {
 
 #[test]
 fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
-    let mut bench = Bench::unopened(|config| {
-        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
-    });
+    let mut bench = keeping_1000();
     bench.open();
     bench.head("BTC/USDT", ago(3000, 10));
     bench.head("ETH/USDT", ago(990, 10));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     let key = bench.key("BTC/USDT");
     bench.pass(61);
     // Another minute has begun.
@@ -44,13 +49,11 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
 
 #[test]
 fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
-    let mut bench = Bench::unopened(|config| {
-        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
-    });
+    let mut bench = keeping_1000();
     bench.open();
     bench.head("BTC/USDT", ago(9000, 10));
     bench.head("ETH/USDT", ago(4000, 10));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     let keys = ["BTC/USDT", "ETH/USDT"].map(|symbol| bench.key(symbol));
     let archived = |bench: &Bench| -> i64 {
         let spans = keys.iter().flat_map(|key| bench.archived(*key));
@@ -76,13 +79,10 @@ fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
 
 #[test]
 fn no_clock_evicts_anything_that_is_not_older_than_newer_candles() {
-    let mut bench = Bench::unopened(|config| {
-        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
-    });
+    let mut bench = keeping_1000();
     bench.cx.stats.sources[0].clock = Some(bench.cx.now.unix.0 * 3);
     bench.open();
-    bench.head("BTC/USDT", ago(1000, 10));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded_with(ago(1000, 10));
     bench.pass(200);
     assert!(bench.jobs.is_empty());
 }

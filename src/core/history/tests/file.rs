@@ -4,14 +4,11 @@ use super::*;
 
 #[test]
 fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     let other = bench.key("ETH/USDT");
     bench.cx.market.charts.archive(other, ago(9, 0));
     bench.fetched(key, ago(10, 0), 5);
-    bench.pass(1);
-    let (number, _) = bench.batch();
-    bench.written(number);
+    bench.flush();
     bench.fetched(key, ago(10, 9), 6);
     bench.pass(1);
     let (number, batch) = bench.batch();
@@ -24,16 +21,14 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.recall(key, ago(30, 0)), ReadStart::Nothing);
     bench.with(History::shut_down);
-    bench.with(|history, cx| history.close(cx));
-    assert_eq!(bench.job(), DiskJob::Stop);
+    bench.stops();
     bench.tell(Reply::Stopped(Ok(())));
     assert!(bench.history.is_closed());
 }
 
 #[test]
 fn a_file_that_can_be_used_again_is_read_anew() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(50, 0));
     bench.tell(broken(true));
     assert!(bench.cx.stats.history.unusable && bench.archived(key).is_empty());
@@ -50,13 +45,10 @@ fn a_file_that_can_be_used_again_is_read_anew() {
     bench.unwritten(number, batch);
     bench.pass(10);
     assert!(bench.jobs.is_empty(), "not before it has told what it holds");
-    bench.head("BTC/USDT", ago(50, 0));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded_with(ago(50, 0));
     assert!(!bench.cx.stats.history.unusable && !bench.history.file.is_awaited());
     assert_eq!(bench.archived(key), [(-50, -3)], "the rest waits to be written");
-    bench.pass(1);
-    let (number, _) = bench.batch();
-    bench.written(number);
+    bench.flush();
     assert_eq!(bench.archived(key), [(-50, 0)]);
 }
 
@@ -67,15 +59,11 @@ fn a_load_that_failed_is_tried_again() {
     assert!(bench.history.file.is_awaited());
     let key = bench.key("BTC/USDT");
     bench.head("BTC/USDT", ago(50, 0));
-    let error = StoreError::Io("a bad sector".to_string());
-    bench.tell(Reply::Loaded(Err(error)));
+    bench.tell(unloaded());
     assert!(!bench.history.file.is_awaited(), "nobody waits for a bad disk");
     assert_eq!(bench.archived(key), [], "it cannot be read");
-    bench.pass(29);
-    assert!(bench.jobs.is_empty());
-    bench.pass(1);
-    assert_eq!(bench.job(), DiskJob::Load);
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loads_again_after(30);
+    bench.loaded();
     assert!(bench.keeps(key));
 }
 
@@ -88,8 +76,7 @@ fn a_load_that_takes_long_is_not_waited_for() {
     bench.pass(2);
     assert!(!bench.history.file.is_awaited());
     bench.pass(500);
-    bench.head("BTC/USDT", ago(50, 0));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded_with(ago(50, 0));
     let key = bench.key("BTC/USDT");
     assert!(bench.keeps(key));
 }
@@ -99,27 +86,16 @@ fn a_file_that_failed_is_tried_again_also_if_nothing_is_to_be_written() {
     let mut bench = Bench::new();
     let key = bench.key("BTC/USDT");
     bench.tell(broken(true));
-    bench.pass(29);
-    assert!(bench.jobs.is_empty());
-    bench.pass(1);
-    assert_eq!(bench.job(), DiskJob::Load);
-    let lines = logged::logged(|| {
-        bench.tell(Reply::Loaded(Err(StoreError::NotOpen)));
-    });
+    bench.loads_again_after(30);
+    let lines = logged(|| _ = bench.tell(Reply::Loaded(Err(StoreError::NotOpen))));
     assert_eq!(lines, [""; 0], "it was told when it failed");
     assert!(bench.cx.stats.history.unusable);
     bench.pass(30);
     assert_eq!(bench.job(), DiskJob::Load);
-    bench.tell(Reply::Opened(Opened {
-        created: false,
-        bytes: 4096,
-        log_set_aside: false,
-        upgraded_from: None,
-    }));
+    bench.tell(opened());
     assert!(bench.jobs.is_empty(), "the load has opened it");
     assert!(!bench.cx.stats.history.unusable);
-    bench.head("BTC/USDT", ago(50, 0));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded_with(ago(50, 0));
     assert_eq!(bench.archived(key), [(-50, 0)]);
     assert!(bench.keeps(key));
 }
@@ -130,16 +106,15 @@ fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
     bench.open();
     bench.recall_source();
     assert_eq!(bench.history.loads(), [true; 4]);
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     assert_eq!(bench.history.loads(), [false, true, false, true]);
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     assert_eq!(bench.history.loads(), [false; 4]);
 }
 
 #[test]
 fn on_a_failing_disk_nobody_waits_for_an_added_source_and_what_it_tells_then_is_not_archived() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(5, 0), 5);
     bench.pass(1);
     let (number, batch) = bench.batch();
@@ -147,8 +122,7 @@ fn on_a_failing_disk_nobody_waits_for_an_added_source_and_what_it_tells_then_is_
     assert_eq!(bench.history.loads(), [false, true, false, true]);
     bench.unwritten(number, batch);
     assert_eq!(bench.history.loads(), [false, false, false, true]);
-    bench.head("BTC/USDT", ago(50, 0));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded_with(ago(50, 0));
     assert_eq!(bench.archived(key), [(-50, -5)], "the rest waits to be written");
 }
 
@@ -157,19 +131,12 @@ fn a_load_for_an_added_source_that_failed_is_told_and_tried_again() {
     let mut bench = Bench::new();
     let key = bench.key("BTC/USDT");
     bench.recall_source();
-    let error = StoreError::Io("a bad sector".to_string());
-    let lines = logged::logged(|| {
-        bench.tell(Reply::Loaded(Err(error)));
-    });
+    let lines = logged(|| _ = bench.tell(unloaded()));
     assert_eq!(lines, ["ERROR load failed error=\"the disk failed: a bad sector\""]);
     assert_eq!(bench.history.loads(), [false; 4], "nobody waits for a bad disk");
     assert!(!bench.keeps(key));
-    bench.pass(29);
-    assert!(bench.jobs.is_empty());
-    bench.pass(1);
-    assert_eq!(bench.job(), DiskJob::Load);
-    bench.head("BTC/USDT", ago(50, 0));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loads_again_after(30);
+    bench.loaded_with(ago(50, 0));
     assert_eq!(bench.archived(key), [(-50, 0)]);
     assert!(bench.keeps(key));
 }
@@ -177,63 +144,46 @@ fn a_load_for_an_added_source_that_failed_is_told_and_tried_again() {
 #[test]
 fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_written_from_memory() {
     let mut bench = Bench::unopened(|config| config.history.m1.keep = 1_000_000);
-    bench.open();
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.open_empty();
     let key = bench.btc();
     let full = PENDING as i64;
     bench.fetched(key, ago(full, 0), 5);
     bench.pass(1);
-    let (number, batch) = bench.batch();
-    bench.unwritten(number, batch);
+    bench.fail();
     assert_eq!(bench.history.pace(), Pace::NewestAndAsked);
     bench.fetched(key, ago(full + 300, full), 6);
     assert!(bench.history.missing.needs_refill);
     assert_eq!(bench.archived(key), []);
-    bench.pass(1);
-    let (number, _) = bench.batch();
-    bench.written(number);
+    bench.flush();
     assert_eq!(bench.history.pace(), Pace::Free);
     assert_eq!(bench.archived(key), [(-full, 0)]);
-    bench.pass(1);
-    let (number, batch) = bench.batch();
+    let batch = bench.flush();
     assert_eq!(batch.weight(), 300 + 2, "what was left out, and that alone");
-    bench.written(number);
     assert_eq!(bench.archived(key), [(-full - 300, 0)]);
 }
 
 #[test]
 fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_then() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(500, 0), 5);
-    bench.pass(1);
-    let (number, _) = bench.batch();
-    bench.written(number);
+    bench.flush();
     assert_eq!(bench.archived(key), [(-500, 0)]);
     bench.tell(gone());
     assert_eq!(bench.archived(key), []);
     assert!(bench.cx.stats.history.lost);
     assert!(bench.cx.stats.history.stored.is_empty());
     bench.open_again();
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     bench.pass(1);
     let (number, batch) = bench.batch();
     assert_eq!(batch.weight(), 500 + 2);
     assert!(bench.cx.stats.history.lost);
     bench.written(number);
-    assert!(
-        !bench.cx.stats.history.lost
-            && !bench.cx.stats.history.unusable
-            && !bench.cx.stats.history.write_failed
-    );
+    let stats = &bench.cx.stats.history;
+    assert!(!stats.lost && !stats.unusable && !stats.write_failed);
     assert_eq!(bench.archived(key), [(-500, 0)]);
-}
-
-#[test]
-fn what_was_acknowledged_and_has_gone_is_not_archived() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
-    bench.fetched(key, ago(500, 0), 5);
+    // It goes between a word about what was written and the look at it.
+    bench.fetched(key, ago(600, 500), 5);
     bench.pass(1);
     let (number, _) = bench.batch();
     let result = Ok(bench.on_disk());
@@ -241,6 +191,6 @@ fn what_was_acknowledged_and_has_gone_is_not_archived() {
     bench.with(|history, cx| history.handle(answer, cx));
     bench.tell(gone());
     bench.open_again();
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     assert_eq!(bench.archived(key), []);
 }

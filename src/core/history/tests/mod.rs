@@ -12,8 +12,8 @@ use super::writer::{FLUSH, HEAVY, PENDING, SLOTS_A_BATCH};
 use super::*;
 use crate::config::{Config, Depth, HistoryConfig as Keep, SourceConfig};
 use crate::core::Action;
-use crate::core::Status;
 use crate::core::context::Context;
+use crate::core::testing::context;
 use crate::decimal::Decimal;
 use crate::history::{
     Batch, DiskJob, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesName, Unwritten, Written,
@@ -48,28 +48,26 @@ impl Bench {
     /// A history whose file is open and empty.
     fn new() -> Bench {
         let mut bench = Bench::unopened(|_| {});
-        bench.open();
-        bench.tell(Reply::Loaded(Ok(Loaded::default())));
-        assert!(bench.history.file.is_on());
+        bench.open_empty();
         bench
+    }
+
+    /// The same, with an open series.
+    fn with_btc() -> (Bench, SeriesKey) {
+        let mut bench = Bench::new();
+        let key = bench.btc();
+        (bench, key)
     }
 
     fn unopened(set: impl FnOnce(&mut Config)) -> Bench {
         let mut source = SourceConfig::new("binance");
         source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
-        let id = source.id.clone();
         let mut config = Config { sources: vec![source], ..Config::default() };
         set(&mut config);
         let now = Now { mono: Mono(0), unix: Stored::M1.open_of(BEGIN) };
-        let mut stats = Status::new(std::iter::once(&*id), now);
-        stats.sources[0].clock = Some(now.unix.0);
-        let market = Market::new(&config);
-        Bench {
-            cx: Context::new(config, market, stats, now),
-            history: History::new(now),
-            jobs: VecDeque::new(),
-            sent: Vec::new(),
-        }
+        let mut cx = context(config, now);
+        cx.stats.sources[0].clock = Some(now.unix.0);
+        Bench { cx, history: History::new(now), jobs: VecDeque::new(), sent: Vec::new() }
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
@@ -85,14 +83,42 @@ impl Bench {
     }
 
     fn open(&mut self) {
-        let opened = Reply::Opened(Opened {
-            created: false,
-            bytes: 4096,
-            log_set_aside: false,
-            upgraded_from: None,
-        });
-        self.with(|history, cx| history.begin(opened, cx));
+        self.with(|history, cx| history.begin(opened(), cx));
         assert_eq!(self.job(), DiskJob::Load);
+    }
+
+    fn open_empty(&mut self) {
+        self.open();
+        self.loaded();
+        assert!(self.history.file.is_on());
+    }
+
+    fn open_again(&mut self) {
+        self.tell(opened());
+        assert_eq!(self.job(), DiskJob::Load);
+    }
+
+    /// The file has told all that it holds.
+    fn loaded(&mut self) {
+        self.tell(Reply::Loaded(Ok(Loaded::default())));
+    }
+
+    /// A load that has failed is tried again after this time, and not before.
+    fn loads_again_after(&mut self, seconds: u64) {
+        self.pass(seconds - 1);
+        assert!(self.jobs.is_empty());
+        self.pass(1);
+        assert_eq!(self.job(), DiskJob::Load);
+    }
+
+    fn close(&mut self) {
+        self.with(|history, cx| history.close(cx));
+    }
+
+    /// Nothing is left to be written.
+    fn stops(&mut self) {
+        self.close();
+        assert_eq!(self.job(), DiskJob::Stop);
     }
 
     fn tell(&mut self, answer: Reply) -> bool {
@@ -197,6 +223,25 @@ impl Bench {
         Written { inserted: 1, series: std::mem::take(&mut self.sent), ..Written::default() }
     }
 
+    /// The next batch is on disk.
+    fn write(&mut self) -> Box<Batch> {
+        let (number, batch) = self.batch();
+        self.written(number);
+        batch
+    }
+
+    /// The batch that is due in a second is on disk.
+    fn flush(&mut self) -> Box<Batch> {
+        self.pass(1);
+        self.write()
+    }
+
+    /// The next batch is not.
+    fn fail(&mut self) {
+        let (number, batch) = self.batch();
+        self.unwritten(number, batch);
+    }
+
     fn unwritten(&mut self, number: u64, batch: Box<Batch>) {
         let error = StoreError::Full("no room".to_string());
         let result = Err(Unwritten { error, batch });
@@ -215,6 +260,12 @@ impl Bench {
             covered: vec![slots],
         };
         self.tell(Reply::Heads(vec![head]));
+    }
+
+    /// That is all that the file holds.
+    fn loaded_with(&mut self, slots: Range<i64>) {
+        self.head("BTC/USDT", slots);
+        self.loaded();
     }
 
     /// A reload has added the source.
@@ -285,16 +336,15 @@ impl Bench {
     fn keeps(&self, key: SeriesKey) -> bool {
         self.history.keeps(key, &self.cx)
     }
+}
 
-    fn open_again(&mut self) {
-        self.tell(Reply::Opened(Opened {
-            created: false,
-            bytes: 4096,
-            log_set_aside: false,
-            upgraded_from: None,
-        }));
-        assert_eq!(self.job(), DiskJob::Load);
-    }
+fn opened() -> Reply {
+    Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false, upgraded_from: None })
+}
+
+/// A load that has failed.
+fn unloaded() -> Reply {
+    Reply::Loaded(Err(StoreError::Io("a bad sector".to_string())))
 }
 
 fn ticker(price: &Decimal) -> Ticker {

@@ -12,9 +12,8 @@ fn quotes_are_saved_when_they_have_changed_and_put_back_as_stale() {
     let applied = (bench.cx.market.quotes).apply(SourceId(0), symbol, quote.clone(), now);
     assert!(applied.is_ok());
     bench.pass(302);
-    let (number, batch) = bench.batch();
+    let batch = bench.write();
     assert_eq!(batch.quotes.len(), 1);
-    bench.written(number);
     bench.pass(302);
     assert!(bench.jobs.is_empty(), "it has not changed");
 
@@ -48,7 +47,7 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     let list = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
     bench.tell(Reply::Quotes(others));
     bench.tell(Reply::Quotes(list));
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     let shown = |bench: &Bench| {
         let Market { catalog, quotes, .. } = &bench.cx.market;
         let known = catalog.known().iter();

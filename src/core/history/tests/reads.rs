@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn many_who_want_the_same_share_one_read_the_newest_first() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(2000, 0));
     assert_eq!(bench.recall(key, ago(1000, 500)), ReadStart::Begun);
     let first = bench.read_job();
@@ -26,8 +25,7 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
 
 #[test]
 fn who_wants_newer_candles_than_the_page_that_is_read_gets_them_too() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(2000, 0));
     bench.recall(key, ago(1000, 500));
     let first = bench.read_job();
@@ -46,8 +44,7 @@ fn who_wants_newer_candles_than_the_page_that_is_read_gets_them_too() {
 
 #[test]
 fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(100, 0));
     bench.recall(key, ago(100, 0));
     let read = bench.read_job();
@@ -70,8 +67,7 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
 
 #[test]
 fn a_read_that_fails_ends_the_wait() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(100, 0));
     bench.recall(key, ago(100, 0));
     let ReadJob { ticket, .. } = bench.read_job();
@@ -83,8 +79,7 @@ fn a_read_that_fails_ends_the_wait() {
 
 #[test]
 fn a_series_that_closes_on_the_way_keeps_what_is_written_and_reads_no_more() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(2000, 1000));
     bench.recall(key, ago(2000, 1000));
     let read = bench.read_job();
@@ -92,10 +87,8 @@ fn a_series_that_closes_on_the_way_keeps_what_is_written_and_reads_no_more() {
     bench.cx.market.charts.close(key);
     bench.rows(&read, ago(1500, 1000));
     assert!(bench.jobs.is_empty());
-    bench.pass(1);
-    let (number, batch) = bench.batch();
+    let batch = bench.flush();
     assert_eq!(batch.weight(), 11);
-    bench.written(number);
     assert_eq!(bench.archived(key), [(-2000, -1000), (-10, 0)]);
     bench.cx.market.charts.open(key);
     assert_eq!(bench.archived(key), [(-2000, -1000), (-10, 0)]);
@@ -111,7 +104,7 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
         bench.cx.market.charts.archive(*key, 10..20_000);
         bench.cx.market.charts.archive(*key, ago(3000, 10));
     }
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.loaded();
     let mut wishes = Vec::new();
     for key in &keys {
         bench.fetched(*key, ago(3, 1), 5);

@@ -3,29 +3,13 @@
 use super::*;
 
 #[test]
-fn what_is_written_is_archived_when_it_is_acknowledged() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+fn what_is_acknowledged_is_archived_and_what_has_changed_meanwhile_with_the_next_batch() {
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(10, 0), 5);
     bench.pass(1);
-    let (number, batch) = bench.batch();
+    let (first, batch) = bench.batch();
     assert_eq!(batch.weight(), 11);
     assert!(bench.archived(key).is_empty());
-    bench.written(number);
-    assert_eq!(bench.archived(key), [(-10, 0)]);
-    assert_eq!(bench.cx.stats.history.inserted, 1);
-    // Nothing has changed: nothing is written.
-    bench.pass(5);
-    assert!(bench.jobs.is_empty());
-}
-
-#[test]
-fn what_changes_while_it_is_written_is_not_archived_before_that_is_written_too() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
-    bench.fetched(key, ago(10, 0), 5);
-    bench.pass(1);
-    let (first, _) = bench.batch();
     bench.fetched(key, ago(3, 1), 6);
     bench.pass(5);
     assert!(bench.jobs.is_empty(), "one batch at a time");
@@ -36,6 +20,10 @@ fn what_changes_while_it_is_written_is_not_archived_before_that_is_written_too()
     assert_eq!(bench.archived(key), [(-10, -3), (-1, 0)]);
     bench.written(second);
     assert_eq!(bench.archived(key), [(-10, 0)]);
+    assert_eq!(bench.cx.stats.history.inserted, 2);
+    // Nothing has changed: nothing is written.
+    bench.pass(5);
+    assert!(bench.jobs.is_empty());
 }
 
 #[test]
@@ -80,23 +68,19 @@ fn a_batch_of_many_series_is_taken_slice_by_slice() {
         };
         assert_eq!(bench.archived(key), [expected], "{at}");
     }
-    bench.pass(1);
-    let (number, batch) = bench.batch();
+    let batch = bench.flush();
     assert_eq!(batch.series.len(), later.len() + 1);
-    bench.written(number);
     assert_eq!(bench.archived(keys[20]), [(-10, -5)]);
     assert_eq!(bench.archived(keys[1]), [(-10, -4)]);
 }
 
 #[test]
 fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(10, 5), 5);
     bench.pass(1);
     for (round, pause) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
-        let (number, batch) = bench.batch();
-        bench.unwritten(number, batch);
+        bench.fail();
         assert!(bench.cx.stats.history.write_failed);
         assert_eq!(bench.cx.stats.history.persist_errors, round as u64 + 1);
         bench.fetched(key, ago(5, 4), round as i64 + 1);
@@ -104,17 +88,15 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
         assert!(bench.jobs.is_empty(), "it rests for {pause} s");
         bench.pass(1);
     }
-    let (number, batch) = bench.batch();
+    let batch = bench.write();
     assert_eq!(batch.weight(), 6 + 1, "six candles in one range");
-    bench.written(number);
     assert!(!bench.cx.stats.history.write_failed);
     assert_eq!(bench.archived(key), [(-10, -4)]);
 }
 
 #[test]
 fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     let (mut begin, mut refused) = (BEGIN, 0);
     for _ in 0..40 {
         for _ in 0..8 {
@@ -144,8 +126,7 @@ fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
 
 #[test]
 fn it_is_told_once_that_changes_are_left_out_and_once_that_they_are_taken_again() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     let mut begin = BEGIN;
     let mut fill = |bench: &mut Bench| {
         for _ in 0..20 {
@@ -155,8 +136,7 @@ fn it_is_told_once_that_changes_are_left_out_and_once_that_they_are_taken_again(
     };
     fill(&mut bench);
     bench.pass(1);
-    let (number, batch) = bench.batch();
-    bench.unwritten(number, batch);
+    bench.fail();
     let lines = logged(|| {
         for _ in 0..5 {
             fill(&mut bench);
@@ -175,19 +155,15 @@ fn it_is_told_once_that_changes_are_left_out_and_once_that_they_are_taken_again(
 #[test]
 fn it_is_told_once_that_the_file_is_full_and_once_that_it_has_room_again() {
     let mut bench = Bench::unopened(|config| config.limits.history_bytes = 1 << 20);
-    bench.open();
-    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.open_empty();
     let key = bench.btc();
     let mut lines = Vec::new();
     for kib in [1023, 1024, 1025, 1023, 1022] {
         bench.fetched(key, ago(10, 5), kib);
         bench.pass(1);
         let (number, _) = bench.batch();
-        let written = Written { bytes: kib as u64 * 1024, ..Written::default() };
-        let result = Ok(written);
-        lines.extend(logged(|| {
-            bench.tell(Reply::Written { number, result });
-        }));
+        let result = Ok(Written { bytes: kib as u64 * 1024, ..Written::default() });
+        lines.extend(logged(|| _ = bench.tell(Reply::Written { number, result })));
     }
     let expected = [
         "WARN file full stored=named bytes=1048576 limit=1048576",
@@ -198,8 +174,7 @@ fn it_is_told_once_that_the_file_is_full_and_once_that_it_has_room_again() {
 
 #[test]
 fn a_write_that_never_ends_shows() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(10, 0), 5);
     bench.pass(10);
     let (number, _) = bench.batch();
@@ -214,8 +189,7 @@ fn a_write_that_never_ends_shows() {
 
 #[test]
 fn what_lies_ahead_of_a_clock_that_went_back_is_unknown_and_stays_in_the_file() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(10, 4), 5);
     bench.pass(1);
     let (first, _) = bench.batch();
@@ -238,8 +212,7 @@ fn what_lies_ahead_of_a_clock_that_went_back_is_unknown_and_stays_in_the_file() 
 
 #[test]
 fn a_heavy_batch_does_not_wait_for_its_second() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     bench.fetched(key, ago(1000, 0), 5);
     let light = bench.history.due().expect("a flush is due");
     assert_eq!(light, bench.cx.now.mono + FLUSH);
@@ -262,8 +235,7 @@ fn a_heavy_batch_does_not_wait_for_its_second() {
 
 #[test]
 fn candles_are_not_asked_for_while_too_many_wait_and_those_that_come_find_a_place() {
-    let mut bench = Bench::new();
-    let key = bench.btc();
+    let (mut bench, key) = Bench::with_btc();
     assert_eq!(bench.history.pace(), Pace::Free);
     let full = PENDING as i64;
     bench.fetched(key, ago(full, 0), 5);

@@ -356,38 +356,34 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, SourceConfig};
     use crate::core::sources::staged::Stager;
-    use crate::core::stats::Status;
+    use crate::core::testing::{NOW, SOURCE, config_of, context, list};
     use crate::decimal::Decimal;
     use crate::exchange::Sink;
-    use crate::market::SourceId;
-    use crate::market::testing::info;
-    use crate::time::{Mono, Now};
+    use crate::time::Now;
     use std::time::Duration;
 
-    const SOURCE: SourceId = SourceId(0);
+    /// A source of this exchange, which lists these markets.
+    fn listing(exchange: &str, symbols: &[impl AsRef<str>]) -> (Source, Context) {
+        let config = config_of(exchange);
+        let source = Source::new(SOURCE, &config, 0, NOW);
+        let mut cx = context(config, NOW);
+        list(&mut cx.market.catalog, symbols);
+        (source, cx)
+    }
 
     #[cfg(feature = "cluster")]
     #[test]
     fn the_other_nodes_learn_where_a_round_of_single_markets_begins_and_ends() {
         use crate::core::sources::replica::{Outbound, Role};
         use crate::exchange::RefusalKind;
-        let config = Config { sources: vec![SourceConfig::new("coinbase")], ..Config::default() };
-        let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
-        let mut source = Source::new(SOURCE, &config, 0, now);
-        let stats = Status::new(std::iter::once("coinbase"), now);
-        let market = Market::new(&config);
-        let mut cx = Context::new(config, market, stats, now);
+        let (mut source, mut cx) = listing("coinbase", &["A/USD", "B/USD"]);
         source.set_role(Role::Collector, 1, &mut cx);
         let mut host = Host::new(&source.profile.url);
-        ["A/USD", "B/USD"].iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
-        cx.market.catalog.end_list(SOURCE).expect("it has markets");
-        cx.market.catalog.refresh_list(SOURCE, now.unix);
         let symbols = cx.market.catalog.known().to_vec();
         // What ends of each market: whether it begins the round for the others, and whether it ends it.
         let mut check = |ends: [bool; 2], expected: &[(bool, bool, usize)]| {
-            source.round.begin((Vec::new(), symbols.clone()), 1, false, now.mono);
+            source.round.begin((Vec::new(), symbols.clone()), 1, false, NOW.mono);
             for (symbol, is_good) in symbols.iter().zip(ends) {
                 source.round.sent(&[*symbol]);
                 if is_good {
@@ -397,7 +393,7 @@ mod tests {
                 } else {
                     let task = Task::TickersOf { symbols: vec![*symbol], is_whole: false };
                     let fault = Fault::status(500, RefusalKind::Other, None);
-                    source.failed(&task, fault, now.mono, &mut host, &mut cx);
+                    source.failed(&task, fault, NOW.mono, &mut host, &mut cx);
                 }
             }
             let mut found = Vec::new();
@@ -418,17 +414,10 @@ mod tests {
 
     #[test]
     fn all_tickers_of_a_request_for_many_markets_are_applied() {
-        let config = Config { sources: vec![SourceConfig::new("binance")], ..Config::default() };
-        let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
-        let mut source = Source::new(SOURCE, &config, 0, now);
-        let stats = Status::new(std::iter::once("binance"), now);
-        let market = Market::new(&config);
-        let mut cx = Context::new(config, market, stats, now);
-        (0..500).for_each(|it| cx.market.catalog.list(SOURCE, info(&format!("A{it}/USDT"))));
-        cx.market.catalog.end_list(SOURCE).expect("it has markets");
-        cx.market.catalog.refresh_list(SOURCE, now.unix);
+        let names: Vec<String> = (0..500).map(|it| format!("A{it}/USDT")).collect();
+        let (mut source, mut cx) = listing("binance", &names);
         let symbols = cx.market.catalog.known().to_vec();
-        source.round.begin((Vec::new(), symbols.clone()), 500, false, now.mono);
+        source.round.begin((Vec::new(), symbols.clone()), 500, false, NOW.mono);
         source.round.sent(&symbols);
         let mut tickers = StagedTickers::default();
         symbols.iter().for_each(|it| tickers.push(*it, Ticker::of_last(Decimal::from(5))));
@@ -440,17 +429,8 @@ mod tests {
 
     #[test]
     fn a_quote_was_received_when_its_poll_was_and_not_when_it_is_applied() {
-        let config = Config { sources: vec![SourceConfig::new("binance")], ..Config::default() };
-        let received = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
-        let mut source = Source::new(SOURCE, &config, 0, received);
-        let mut history = History::new(received);
-        let stats = Status::new(std::iter::once("binance"), received);
-        let market = Market::new(&config);
-        let mut cx = Context::new(config, market, stats, received);
-        cx.market.catalog.list(SOURCE, info("BTC/USDT"));
-        cx.market.catalog.end_list(SOURCE).expect("it has a market");
-        cx.market.catalog.refresh_list(SOURCE, received.unix);
-
+        let (mut source, mut cx) = listing("binance", &["BTC/USDT"]);
+        let (received, mut history) = (NOW, History::new(NOW));
         let mut staged = Staged::new(SOURCE, Task::Tickers, None);
         let mut stager =
             Stager { staged: &mut staged, catalog: &mut cx.market.catalog, symbol: None };

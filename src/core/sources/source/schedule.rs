@@ -381,8 +381,7 @@ impl Source {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
-    use crate::core::stats::Status;
-    use crate::market::Market;
+    use crate::core::testing::context;
     use crate::market::SourceId;
     use crate::time::UnixMs;
 
@@ -394,8 +393,7 @@ mod tests {
         };
         let poll = config.sources[0].poll.usual();
         let zero = Now { mono: Mono(5_000_000), unix: UnixMs(1_700_000_000_123) };
-        let stats = Status::new(sources.iter().copied(), zero);
-        let mut cx = Context::new(config.clone(), Market::new(&config), stats, zero);
+        let mut cx = context(config.clone(), zero);
         let mut of = |(at, begin_ms): (usize, &u64)| {
             let begin = zero.mono + Duration::from_millis(*begin_ms);
             let mut source =
