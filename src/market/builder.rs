@@ -385,7 +385,7 @@ mod tests {
     use crate::decimal::Decimal;
     use crate::fingerprint::Fingerprint;
     use crate::interval::{Interval, Stored};
-    use crate::market::testing::{all_of, chart, key, known, minute, minutes};
+    use crate::market::testing::{all_of, key, known, minute, minutes};
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
@@ -406,17 +406,6 @@ mod tests {
 
     fn builder<'s>(series: &'s Series, spec: &ChartSpec) -> ChartBuilder<'s> {
         ChartBuilder::new(Some(series), spec.clone(), minute(600), 1000)
-    }
-
-    #[test]
-    fn the_smallest_budget_makes_progress() {
-        let series = series(0..600);
-        let spec = all_of(Interval::M5);
-        let (body, _) = chart(&series, &spec, minute(600));
-        let mut at_once = builder(&series, &spec);
-        assert!(at_once.step(usize::MAX));
-        let made_of = at_once.finished().expect("it is done").made_of;
-        assert_eq!(made(builder(&series, &spec)), (body, made_of));
     }
 
     #[test]

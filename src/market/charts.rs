@@ -408,6 +408,13 @@ mod tests {
         *keys(SourceId(0), SymbolId(symbol)..=SymbolId(symbol)).start()
     }
 
+    /// Opens the minutes of a market, which has a candle in each of these slots.
+    fn fill(charts: &mut Charts, symbol: u32, slots: Range<i64>) -> Option<IngestCounts> {
+        charts.open(minutes_of(symbol));
+        let (candles, now) = (minutes(slots.clone()), minute(slots.end));
+        charts.ingest_whole(minutes_of(symbol), slots, &candles, now, None)
+    }
+
     #[test]
     fn there_are_never_more_series_than_the_cap() {
         let mut charts = charts(2, 1 << 20, 1000);
@@ -461,8 +468,7 @@ mod tests {
     #[test]
     fn a_series_that_comes_back_does_not_repeat_a_version() {
         let mut charts = charts(2, 1 << 20, 1000);
-        charts.open(minutes_of(1));
-        charts.ingest_whole(minutes_of(1), 0..9, &minutes(0..9), minute(9), None);
+        fill(&mut charts, 1, 0..9);
         let version = charts.get(minutes_of(1)).map(Series::version);
         charts.close(minutes_of(1));
         assert_eq!(charts.counts().bytes, 0);
@@ -473,14 +479,12 @@ mod tests {
     #[test]
     fn what_leaves_the_window_of_time_leaves_at_once() {
         let mut charts = charts(2, 1 << 20, 300);
-        charts.open(minutes_of(1));
-        let written =
-            charts.ingest_whole(minutes_of(1), 0..1000, &minutes(0..1000), minute(1000), None);
+        let written = fill(&mut charts, 1, 0..1000);
         assert_eq!(written.map(|written| written.evicted), Some(700));
         let series = charts.get(minutes_of(1)).expect("it is open");
         assert_eq!(covered(series), [(700, 1000)]);
         assert_eq!(series.forgotten_before(), Some(700));
-        charts.ingest_whole(minutes_of(1), 1000..1001, &minutes([1000]), minute(1001), None);
+        fill(&mut charts, 1, 1000..1001);
         let kept = slots(
             charts.get(minutes_of(1)).expect("it is open"),
             &all_of(Interval::M1),
@@ -495,8 +499,7 @@ mod tests {
     fn room_is_made_by_the_chunk_that_was_not_read_for_longest() {
         let mut charts = charts(2, 90_000, 100_000);
         for symbol in [1, 2] {
-            charts.open(minutes_of(symbol));
-            charts.ingest_whole(minutes_of(symbol), 0..1024, &minutes(0..1024), minute(1024), None);
+            fill(&mut charts, symbol, 0..1024);
         }
         assert!(!charts.trim(), "there is room");
         // Somebody reads the first series later than the second one came.
@@ -521,9 +524,7 @@ mod tests {
     fn what_somebody_waits_for_leaves_last_also_where_one_series_takes_all_the_room() {
         let mut charts = charts(1, 1 << 30, 100_000);
         let key = minutes_of(1);
-        charts.open(key);
-        let page = 1024..2048;
-        charts.ingest_whole(key, page.clone(), &minutes(page), minute(2048), None);
+        fill(&mut charts, 1, 1024..2048);
         charts.max_bytes = charts.bytes;
         let mut bring = |slots: Range<i64>, second: i64| {
             let now = minute(2048) + second * 1000;
@@ -551,8 +552,7 @@ mod tests {
         let count = 257;
         let mut charts = charts(count as usize, 1 << 30, 100_000);
         for symbol in 0..count {
-            charts.open(minutes_of(symbol));
-            charts.ingest_whole(minutes_of(symbol), 0..256, &minutes(0..256), minute(256), None);
+            fill(&mut charts, symbol, 0..256);
         }
         charts.max_bytes = charts.bytes - 1;
         // The first one's chunk is read when it is about to leave, and stays.
@@ -569,8 +569,7 @@ mod tests {
         }
         assert_eq!(charts.totals.evicted, u64::from(count) * 128);
         // A series that has closed while its chunk was about to leave is passed over.
-        charts.open(minutes_of(0));
-        charts.ingest_whole(minutes_of(0), 256..512, &minutes(256..512), minute(512), None);
+        fill(&mut charts, 0, 256..512);
         charts.close(minutes_of(0));
         while charts.trim() {}
         assert_eq!(charts.totals.evicted, u64::from(count) * 128);
@@ -596,15 +595,8 @@ mod tests {
     #[test]
     fn a_candle_costs_four_bytes_beside_its_row() {
         let mut charts = charts(1, 1 << 30, 1_000_000);
-        charts.open(minutes_of(1));
         let slots = 27_000_000..27_012_800;
-        charts.ingest_whole(
-            minutes_of(1),
-            slots.clone(),
-            &minutes(slots.clone()),
-            minute(slots.end),
-            None,
-        );
+        fill(&mut charts, 1, slots.clone());
         let mut rows = Vec::new();
         let series = charts.get(minutes_of(1));
         let all = crate::market::chart::ChartSpec { limit: 100_000, ..all_of(Interval::M1) };

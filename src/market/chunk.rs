@@ -240,27 +240,6 @@ impl FormingCandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::testing::candle;
-
-    #[test]
-    fn rows_of_any_places_are_found() {
-        let mut draft = Draft::default();
-        let places = [0, 3, 4, 64, 127];
-        for place in places {
-            draft.push(place, &candle(i64::from(place) * 60_000, [5, 9, 2, 7], 3));
-        }
-        let chunk = draft.build(0).expect("five rows");
-        assert_eq!(chunk.count_in(&(1..65)), 3);
-        assert_eq!(chunk.places(5..128).next(), Some(64));
-        assert_eq!(chunk.places(5..64).next_back(), None);
-        assert_eq!(chunk.row(3), Some(&b"[180000,5,9,2,7,3],"[..]));
-        assert_eq!(chunk.row(5), None);
-        let rows = &chunk.rows[chunk.bytes_of(&(1..5))];
-        assert_eq!(rows, b"[180000,5,9,2,7,3],[240000,5,9,2,7,3],");
-        let mut draft = Draft::default();
-        draft.copy(&chunk, 3..65);
-        assert_eq!(draft.build(0).expect("three rows").row(64), chunk.row(64));
-    }
 
     #[test]
     fn the_longest_rows_fit() {

@@ -646,20 +646,6 @@ mod tests {
     }
 
     #[test]
-    fn order_and_repetition_do_not_matter() {
-        let mut first = series();
-        first.ingest_whole(0..400, &minutes(0..400), minute(400), None);
-        let mut second = series();
-        let mut candles = minutes(0..400);
-        candles.reverse();
-        candles.extend(minutes(100..200));
-        let written = second.ingest_whole(0..400, &candles, minute(400), None);
-        assert_eq!((written.written, written.rejected), (400, 0));
-        let body = |series: &Series| chart(series, &all_of(Interval::M1), minute(400)).0;
-        assert_eq!(body(&first), body(&second));
-    }
-
-    #[test]
     fn the_last_word_wins_slot_by_slot() {
         let mut series = series();
         series.ingest_whole(

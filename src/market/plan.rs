@@ -117,58 +117,12 @@ fn made_of(series: &Series, slots: &Range<i64>) -> Fingerprint {
 mod tests {
     use super::*;
     use crate::decimal::Decimal;
-    use crate::interval::{Interval, Stored};
-    use crate::market::testing::{all_of, chart, key, minute, minutes, slots};
+    use crate::interval::Interval;
+    use crate::market::testing::{all_of, chart, key, minute};
     use crate::market::window::MAX_TIME;
-
-    const DAY: i64 = 1440;
 
     fn spec(interval: Interval, from: Option<i64>, to: Option<i64>, limit: usize) -> ChartSpec {
         ChartSpec { from: from.map(minute), to: to.map(minute), limit, ..all_of(interval) }
-    }
-
-    #[test]
-    fn weeks_and_months_are_whole_calendar_weeks_and_months() {
-        // 2024-01-29 is a Monday; February has 29 days; all of 2024-02-01..2024-04-01 is known.
-        let day = |text: &str| {
-            let mut day = 19_700;
-            while !Stored::D1.open_of(day).to_string().starts_with(text) {
-                day += 1;
-            }
-            day
-        };
-        let mut series = Series::new(key(Stored::D1), 0);
-        let asked = day("2024-01-31")..day("2024-04-02");
-        let candles: Vec<_> = (minutes(asked.clone()).into_iter())
-            .map(|mut reported| {
-                reported.candle.open_time = UnixMs(reported.candle.open_time.0 * DAY);
-                reported
-            })
-            .collect();
-        let now = Stored::D1.open_of(day("2024-04-02"));
-        series.ingest_whole(asked, &candles, now, None);
-        let opens = |interval| -> Vec<String> {
-            let days = slots(&series, &all_of(interval), now);
-            let open = |day| Stored::D1.open_of(day).to_string()[..10].to_string();
-            days.into_iter().map(open).collect()
-        };
-        assert_eq!(opens(Interval::Month1), ["2024-02-01", "2024-03-01", "2024-04-01"]);
-        let weeks = opens(Interval::W1);
-        assert_eq!(weeks.first().map(String::as_str), Some("2024-02-05"));
-        assert_eq!(weeks.last().map(String::as_str), Some("2024-04-01"));
-        assert_eq!(weeks.len(), 9);
-        let (body, info) = chart(&series, &all_of(Interval::Month1), now);
-        let february = day("2024-02-01");
-        let expected = format!(
-            "[[{},{february},{},{},{},58],",
-            february * DAY * 60_000,
-            february + 28 + 9,
-            february - 1,
-            february + 28 + 1
-        );
-        assert!(body.starts_with(&expected), "{body} {expected}");
-        let march = Stored::D1.open_of(day("2024-03-01"));
-        assert_eq!(info.last_closed, Some(march));
     }
 
     #[test]

@@ -393,19 +393,6 @@ mod tests {
     }
 
     #[test]
-    fn the_forming_candle_follows_quotes() {
-        let mut series = Series::new(key(Stored::M1), 0);
-        for text in ["10.5", "11", "9.75", "10"] {
-            assert!(series.tick(&price(text), minute(7) + 100));
-        }
-        assert!(!series.tick(&price("10"), minute(7) + 200), "no change");
-        assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0]]");
-        assert_eq!(series.extent().last, None);
-        assert!(series.tick(&price("12"), minute(8)));
-        assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0],[480000,12,12,12,12,0]]");
-    }
-
-    #[test]
     fn quotes_of_confirmed_or_left_slots_and_absurd_ones_change_nothing() {
         let mut series = Series::new(key(Stored::M1), 0);
         series.ingest_whole(10..12, &minutes([10, 11]), minute(12), None);
@@ -422,27 +409,6 @@ mod tests {
         }
         assert_eq!(series.version(), version);
         assert_eq!(series.extent().last, Some(11));
-    }
-
-    #[test]
-    fn the_exchange_replaces_and_removes_what_quotes_made() {
-        let mut series = Series::new(key(Stored::M1), 0);
-        for slot in 10..15 {
-            series.tick(&price("3"), minute(slot));
-        }
-        // It had no trade in 11, and has an own idea of 13, which is still forming.
-        series.ingest_whole(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
-        assert_eq!(
-            body(&series),
-            "[[600000,10,19,9,11,2],[720000,12,21,11,13,2],[780000,13,22,12,14,2],[840000,3,3,3,3,0]]"
-        );
-        assert_eq!(covered(&series), [(10, 13)]);
-        // Quotes go on from the exchange's numbers, and its volume stays.
-        let mut series = Series::new(key(Stored::M1), 0);
-        series.ingest_whole(13..14, &minutes([13]), minute(13) + 5, None);
-        series.tick(&price("40"), minute(13) + 10);
-        assert_eq!(body(&series), "[[780000,13,40,12,40,2]]");
-        assert_eq!(series.count(), 0);
     }
 
     #[test]

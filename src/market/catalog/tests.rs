@@ -1,10 +1,9 @@
 //! The catalog's rules, each tried, and all of them against a naive model.
 
 mod naive;
-mod shown;
 
 use super::*;
-use crate::config::{CategoryConfig, EcosystemMarket, SourceConfig};
+use crate::config::{EcosystemMarket, SourceConfig};
 use crate::market::testing::{config, decimal, info, source};
 use crate::record::{Bounds, MarketRules};
 use crate::rng::Rng;
@@ -68,56 +67,6 @@ fn entry<'a>(catalog: &'a Catalog, text: &str) -> EcosystemEntry<'a> {
     entry.expect("in the ecosystem")
 }
 
-/// What a source of these settings tracks of one list.
-fn check_tracked(symbols: &[&str], quote_assets: &[&str], markets: &[&str], expected: &str) {
-    let mut catalog = catalog(&[source("a", symbols, quote_assets)]);
-    list(&mut catalog, A, markets, T1);
-    assert_eq!(known(&catalog), expected, "{symbols:?} {quote_assets:?} of {markets:?}");
-    for symbol in catalog.known() {
-        assert_eq!(catalog.sources_of(*symbol), [A]);
-    }
-}
-
-#[test]
-fn a_source_tracks_what_it_was_told_to() {
-    let markets = ["ETH/USDT", "!LUNA/USDT", "BTC/USDT", "ETH/BTC", "BTC/EUR"];
-    check_tracked(&[], &[], &markets, "BTC/EUR BTC/USDT ETH/BTC ETH/USDT");
-    check_tracked(&[], &["*"], &markets, "BTC/EUR BTC/USDT ETH/BTC ETH/USDT");
-    check_tracked(&[], &["USDT"], &markets, "BTC/USDT ETH/USDT");
-    check_tracked(&[], &["BTC", "EUR"], &markets, "BTC/EUR ETH/BTC");
-    check_tracked(&["LUNA/USDT"], &[], &markets, "LUNA/USDT");
-    check_tracked(&["LUNA/USDT"], &["EUR"], &markets, "BTC/EUR LUNA/USDT");
-    check_tracked(&["LUNA/USDT"], &["*"], &markets, "BTC/EUR BTC/USDT ETH/BTC ETH/USDT LUNA/USDT");
-    check_tracked(&["FOO/BAR"], &[], &markets, "FOO/BAR");
-    check_tracked(&[], &["GBP"], &markets, "");
-}
-
-#[test]
-fn named_symbols_are_known_before_the_first_list() {
-    let mut catalog = catalog(&[source("a", &["BTC/USDT"], &["EUR"]), source("b", &[], &[])]);
-    assert_eq!(known(&catalog), "BTC/USDT");
-    let btc = id(&catalog, "btcusdt");
-    assert_eq!(catalog.sources_of(btc), [A]);
-    assert_eq!(catalog.listing(A, btc), None);
-    assert_eq!(catalog.by_ticker_id(A, "BTCUSDT"), None);
-    assert!(!catalog.has_list(A));
-    assert!(catalog.active(btc), "nobody says otherwise yet");
-    assert_eq!(catalog.created_at(btc), None);
-    assert_eq!(catalog.updated_at(btc), None);
-
-    list(&mut catalog, A, &["BTC/USDT", "BTC/EUR"], T1);
-    assert_eq!(known(&catalog), "BTC/EUR BTC/USDT");
-    let listing = catalog.listing(A, btc).expect("listed");
-    assert!(catalog.is_named(A, btc));
-    assert_eq!((&*listing.ticker_id, listing.candle_id()), ("BTCUSDT", "BTCUSDT"));
-    let eur = id(&catalog, "BTC/EUR");
-    assert!(catalog.listing(A, eur).is_some() && !catalog.is_named(A, eur));
-    assert_eq!(catalog.by_ticker_id(A, "BTCEUR"), Some(eur));
-    assert_eq!(catalog.by_ticker_id(B, "BTCEUR"), None);
-    assert!(catalog.has_list(A) && !catalog.has_list(B));
-    assert_eq!(catalog.created_at(btc), Some(T1));
-}
-
 #[test]
 fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &["USDT"]), source("b", &[], &[])]);
@@ -161,16 +110,6 @@ fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list() {
     let change = end_list(&mut catalog, A, T2).expect("a usable list");
     assert_eq!(change.removed, ids[10..]);
     assert_eq!(catalog.known().len(), 10);
-}
-
-#[test]
-fn the_first_listing_of_a_named_symbol_shows_by_its_times_alone() {
-    let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
-    let (btc, version) = (id(&catalog, "BTC/USDT"), catalog.version());
-    list(&mut catalog, A, &["BTC/USDT"], T1);
-    assert_eq!(catalog.created_at(btc), Some(T1));
-    assert_eq!(catalog.updated_at(btc), Some(T1));
-    assert_eq!(catalog.version(), version + 1);
 }
 
 #[test]
@@ -278,35 +217,6 @@ fn markets_whose_symbol_cannot_be_written_are_skipped_and_counted() {
     assert_eq!(known(&catalog), "BTC/USDT");
     let change = list(&mut catalog, A, &markets, T2);
     assert_eq!(change.skipped, odd.len() as u32);
-}
-
-/// Of two markets with one symbol, given by their ticker ids with `!` for inactive ones.
-fn check_duplicate(first: &str, second: &str, expected: &str) {
-    let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
-    for _again in 0..2 {
-        catalog.drop_list(A);
-        for ticker_id in [first, second] {
-            let mut market = info("BTC/USDT");
-            market.active = !ticker_id.starts_with('!');
-            market.ticker_id = ticker_id.trim_start_matches('!').into();
-            catalog.list(A, market);
-        }
-        end_list(&mut catalog, A, T1).expect("usable");
-        let btc = id(&catalog, "BTC/USDT");
-        let listing = catalog.listing(A, btc).expect("listed");
-        assert_eq!(&*listing.ticker_id, expected, "{first} {second}");
-        assert_eq!(catalog.by_ticker_id(A, expected), Some(btc));
-        let other = if expected == "one" { "two" } else { "one" };
-        assert_eq!(catalog.by_ticker_id(A, other), None);
-    }
-}
-
-#[test]
-fn of_two_markets_with_one_symbol_the_first_wins_but_an_active_one_beats_an_inactive() {
-    check_duplicate("one", "two", "one");
-    check_duplicate("one", "!two", "one");
-    check_duplicate("!one", "two", "two");
-    check_duplicate("!one", "!two", "one");
 }
 
 #[test]
@@ -463,4 +373,39 @@ fn what_is_remembered_is_known_until_the_lists_of_its_source_and_of_others_have_
     assert_eq!(known(&catalog), "BTC/USDT");
     catalog.refresh_list(B, T1);
     assert_eq!(catalog.sources_of(id(&catalog, "BTC/USDT")), [A, B]);
+}
+
+#[test]
+fn the_version_counts_only_what_is_shown() {
+    let mut config = config(vec![source("a", &[], &[])]);
+    let rules = |amount_places: u8, price_min: &str| MarketRules {
+        amount_places: Some(amount_places),
+        price: Bounds { min: Some(decimal(price_min)), max: None },
+        ..MarketRules::default()
+    };
+    config.ecosystem.markets = Some(vec![EcosystemMarket {
+        symbol: "BTC/USDT".to_string(),
+        id: None,
+        is_trending: false,
+        is_hot: false,
+        icon: None,
+        status: None,
+        rules: MarketRules { amount_places: Some(8), ..MarketRules::default() },
+    }]);
+    let mut catalog = Catalog::new(&config);
+    let mut give = |places, price_min: &str, ticker_id: &str, now| {
+        catalog.drop_list(A);
+        let rules = rules(places, price_min);
+        let btc = MarketInfo { rules: rules.clone(), ..info("BTC/USDT") };
+        catalog.list(A, MarketInfo { ticker_id: ticker_id.into(), ..btc });
+        catalog.list(A, MarketInfo { rules, ..info("ETH/USDT") });
+        end_list(&mut catalog, A, now).expect("usable");
+        let btc = id(&catalog, "BTC/USDT");
+        (catalog.version(), catalog.updated_at(btc))
+    };
+    let (first, _) = give(1, "0.1", "x", T1);
+    assert_eq!(give(1, "0.1", "x", T2), (first, Some(T1)), "the same list");
+    assert_eq!(give(2, "0.1", "x", T2), (first, Some(T1)), "overridden places");
+    assert_eq!(give(2, "0.1", "y", T2), (first, Some(T1)), "an id that nobody sees");
+    assert_eq!(give(2, "0.2", "y", T3), (first + 1, Some(T3)), "a shown limit");
 }

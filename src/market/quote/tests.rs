@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::decimal::Decimal;
-use crate::market::testing::{decimal, source, ticker};
+use crate::market::testing::{source, ticker};
 use crate::rng::Rng;
 
 const A: SourceId = SourceId(0);
@@ -34,21 +34,6 @@ fn stale(quotes: &Quotes, source: SourceId, symbol: SymbolId) -> Option<bool> {
 }
 
 #[test]
-fn a_quote_is_held_and_its_receipt_renewed_changed_or_not() {
-    let mut quotes = quotes();
-    assert!(apply(&mut quotes, A, BTC, "10", at(1)));
-    let first = quotes.of(A, BTC).expect("applied").version;
-    assert!(!apply(&mut quotes, A, BTC, "10.00", at(3)));
-    let quote = quotes.of(A, BTC).expect("applied");
-    assert_eq!(quote.received_at, at(3).unix);
-    assert!(quote.version > first, "the receipt is shown");
-    assert_eq!((quote.symbol, quote.source), (BTC, A));
-    assert!(apply(&mut quotes, A, BTC, "11", at(5)));
-    assert_eq!(quotes.of(A, BTC).expect("applied").ticker.last, decimal("11"));
-    assert_eq!(quotes.version(), quotes.of(A, BTC).expect("applied").version);
-}
-
-#[test]
 fn the_exchange_s_timestamp_is_kept_and_is_no_change() {
     let mut quotes = quotes();
     apply(&mut quotes, A, BTC, "10", at(1));
@@ -73,28 +58,7 @@ fn a_refused_item_changes_nothing_but_a_counter() {
     assert_eq!(quote.received_at, at(1).unix);
     let counts = quotes.counts();
     assert_eq!((counts.collected, counts.rejected), (1, 3));
-}
-
-#[test]
-fn a_quote_turns_stale_exactly_at_its_age() {
-    let mut quotes = quotes();
-    assert_eq!(quotes.staleness_due(), None);
-    apply(&mut quotes, A, BTC, "10", at(1));
-    apply(&mut quotes, A, ETH, "10", at(4));
-    assert_eq!(quotes.staleness_due(), Some(at(16).mono));
-    assert_eq!(quotes.update_staleness(at_ms(15_999)), 0);
-    assert_eq!(stale(&quotes, A, BTC), Some(false));
-    let before = quotes.version();
-    assert_eq!(quotes.update_staleness(at(16)), 1);
-    assert_eq!(stale(&quotes, A, BTC), Some(true));
-    assert_eq!(stale(&quotes, A, ETH), Some(false));
-    assert!(quotes.version() > before);
-    assert_eq!(quotes.staleness_due(), Some(at(19).mono));
-    assert_eq!(quotes.update_staleness(at(19)), 1);
-    assert_eq!(quotes.staleness_due(), None, "nothing is left to turn");
-    apply(&mut quotes, A, BTC, "10", at(30));
-    assert_eq!(stale(&quotes, A, BTC), Some(false));
-    assert_eq!(quotes.staleness_due(), Some(at(45).mono));
+    assert!(!quotes.restore(A, ETH, ticker("0"), at(1).unix));
 }
 
 #[test]
@@ -121,30 +85,6 @@ fn quotes_that_turn_together_are_all_marked_and_none_that_comes_anew() {
 }
 
 #[test]
-fn a_source_that_answers_without_any_change_is_frozen_until_one_changes() {
-    let mut quotes = quotes();
-    for second in 0..400 {
-        apply(&mut quotes, A, BTC, "10", at(second));
-        apply(&mut quotes, A, ETH, "20", at(second));
-        quotes.end_poll(A, at(second));
-        quotes.update_staleness(at(second));
-        let frozen = second >= 300;
-        assert_eq!(quotes.frozen(A), frozen, "second {second}");
-        assert_eq!(stale(&quotes, A, BTC), Some(frozen), "second {second}");
-        assert_eq!(stale(&quotes, A, ETH), Some(frozen), "second {second}");
-        assert_eq!(quotes.counts().stale, if frozen { 2 } else { 0 });
-    }
-    assert_eq!(quotes.staleness_due(), None);
-    let before = quotes.of(A, BTC).expect("applied").version;
-    assert!(apply(&mut quotes, A, ETH, "21", at(400)));
-    assert!(!quotes.frozen(A));
-    assert_eq!(stale(&quotes, A, ETH), Some(false));
-    assert_eq!(stale(&quotes, A, BTC), Some(false), "its last poll is young");
-    assert!(quotes.of(A, BTC).expect("applied").version > before);
-    assert_eq!(quotes.staleness_due(), Some(at(399 + 15).mono));
-}
-
-#[test]
 fn a_frozen_source_stays_so_unless_the_new_age_allows_it() {
     let mut quotes = quotes();
     for second in 0..=300 {
@@ -163,55 +103,6 @@ fn a_frozen_source_stays_so_unless_the_new_age_allows_it() {
     assert_eq!(seen, [frozen, frozen, fresh, fresh]);
     quotes.end_poll(A, at(302));
     assert!(quotes.frozen(A), "the next poll judges by the new age");
-}
-
-#[test]
-fn a_restored_quote_is_stale_until_it_is_received() {
-    let mut quotes = quotes();
-    let saved = UnixMs(1_800_000_000_000);
-    assert!(quotes.restore(A, BTC, ticker("10"), saved));
-    assert!(!quotes.restore(A, ETH, ticker("0"), saved), "breaks the rules");
-    assert!(quotes.restore(B, BTC, ticker("9"), saved - 1));
-    assert_eq!(quotes.staleness_due(), None);
-    quotes.update_staleness(at(0));
-    assert_eq!(stale(&quotes, A, BTC), Some(true), "however early it is");
-    assert_eq!(quotes.best(&[B, A], BTC).map(|quote| quote.source), Some(A));
-    let counts = quotes.counts();
-    assert_eq!((counts.cached, counts.fresh, counts.stale), (2, 0, 2));
-    assert_eq!((counts.symbols, counts.collected), (1, 0));
-
-    // Any receipt of this process beats a restored quote, whatever the wall clock says.
-    apply(&mut quotes, B, BTC, "9", at(0));
-    quotes.update_staleness(at(20));
-    assert_eq!(quotes.best(&[A, B], BTC).map(|quote| quote.source), Some(B));
-    assert!(!quotes.restore(B, BTC, ticker("8"), saved), "overtaken");
-    apply(&mut quotes, B, BTC, "9.5", at(21));
-    assert_eq!(stale(&quotes, A, BTC), Some(true));
-
-    assert!(!apply(&mut quotes, A, BTC, "10", at(22)), "the same figures");
-    assert_eq!(stale(&quotes, A, BTC), Some(false));
-    quotes.end_poll(A, at(22));
-    quotes.end_poll(A, at(321));
-    assert!(!quotes.frozen(A), "counted from the first poll");
-}
-
-#[test]
-fn a_dropped_quote_is_gone_and_counted_off() {
-    let mut quotes = quotes();
-    apply(&mut quotes, A, BTC, "10", at(0));
-    apply(&mut quotes, B, BTC, "10", at(10));
-    quotes.update_staleness(at(15));
-    let version = quotes.version();
-    quotes.drop_symbol(A, BTC);
-    assert!(quotes.version() > version);
-    quotes.drop_symbol(A, BTC);
-    quotes.drop_symbol(A, SymbolId(1_000_000));
-    let counts = quotes.counts();
-    assert_eq!((counts.cached, counts.fresh, counts.stale, counts.symbols), (1, 1, 0, 1));
-    quotes.drop_symbol(B, BTC);
-    let counts = quotes.counts();
-    assert_eq!((counts.cached, counts.fresh, counts.stale, counts.symbols), (0, 0, 0, 0));
-    assert!(quotes.best(&[A, B], BTC).is_none());
 }
 
 #[test]
@@ -404,6 +295,11 @@ fn compare(
             let is_stale = naive.stale(expected, now);
             assert_eq!(got.stale(), is_stale, "seed {seed} at {now}, {id:?} {symbol:?}");
             assert_eq!(got.received_at, expected.shown_at, "seed {seed} at {now}");
+            assert_eq!(
+                got.ticker.last,
+                Decimal::from(expected.last as i64),
+                "seed {seed} at {now}"
+            );
             counts.cached += 1;
             counts.stale += usize::from(is_stale);
             counts.fresh += usize::from(!is_stale);
@@ -422,15 +318,6 @@ fn staleness_failover_and_counters_equal_the_naive_rules_in_every_seed() {
     for seed in 0..200 {
         replay(seed);
     }
-}
-
-#[test]
-fn a_source_without_any_quote_has_nothing_that_could_stand_still() {
-    let mut quotes = quotes();
-    quotes.end_poll(A, at(0));
-    quotes.end_poll(A, at(1000));
-    assert!(apply(&mut quotes, A, BTC, "1", at(1001)));
-    assert_eq!(stale(&quotes, A, BTC), Some(false));
 }
 
 #[test]
