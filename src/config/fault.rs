@@ -277,31 +277,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_one_line_that_leads_to_its_place() {
-        let check = |fault: ConfigFault, expected: &str| assert_eq!(fault.to_string(), expected);
-        let fault = ConfigFault {
-            key: "--listen".into(),
-            message: "expected ADDR:PORT".into(),
-            ..ConfigFault::default()
-        };
-        check(fault.clone(), "--listen: expected ADDR:PORT");
-        let fault = ConfigFault {
-            file: Some("a.json".into()),
-            line: Some(12),
-            key: "listen".into(),
-            ..fault
-        };
-        check(fault.clone(), "a.json:12: listen: expected ADDR:PORT");
-        let fault = ConfigFault {
-            column: Some(7),
-            key: String::new(),
-            message: "expected a value".into(),
-            ..fault
-        };
-        check(fault, "a.json:12:7: expected a value");
-    }
-
-    #[test]
     fn a_path_without_a_place_takes_the_one_of_the_part_around_it() {
         let mut report = Report::default();
         report.open("a.json", "{\n\n  \"x\": [\n]}");

@@ -426,17 +426,6 @@ mod tests {
     }
 
     #[test]
-    fn values_come_in_both_spellings() {
-        let words = ["--listen=:1", "--source", "a=http://b", "--source=c"];
-        let mut report = Report::default();
-        let (_, flags) = parse(words.map(OsString::from), &mut report);
-        assert_eq!(report.close(), Ok(Vec::new()));
-        assert_eq!(flags.value("--listen"), Some(":1"));
-        let sources: Vec<&str> = flags.values("--source").collect();
-        assert_eq!(sources, ["a=http://b", "c"]);
-    }
-
-    #[test]
     fn a_value_in_brackets_may_be_left_out() {
         let check = |line: &str, expected: &str| {
             let mut report = Report::default();

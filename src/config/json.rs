@@ -234,19 +234,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_json_is_told_with_line_and_column() {
-        let check = |text: &str, expected: &str| {
-            let fault = Node::whole("m.json", text).unwrap_err();
-            assert_eq!(fault.to_string(), expected, "{text:?}");
-        };
-        check("", "m.json:1:0: not JSON: EOF while parsing a value");
-        check("{\n  \"a\": 1,\n}", "m.json:3:1: not JSON: trailing comma");
-        check("{} x", "m.json:1:4: not JSON: trailing characters");
-        check("{'a': 1}", "m.json:1:2: not JSON: key must be a string");
-        check("[1, 01]", "m.json:1:6: not JSON: invalid number");
-    }
-
-    #[test]
     fn values_know_their_path_and_their_offset() {
         let text = "{ \"a\": [ {\"b\": 1}, 2 ],\n \"\\u0063\": null, \"a\": 3, \"x\\ny\": 4 }";
         let whole = Node::whole("m.json", text).expect("it is JSON");

@@ -190,21 +190,4 @@ mod tests {
         check("marketd::server::poller=debug,hyper=off", "info");
         check("warn,hyper=trace", "warn");
     }
-
-    #[test]
-    fn an_unknown_target_is_named_with_what_there_is() {
-        let all =
-            "access, cluster, config, failover, fetch, health, history, http, market, net, source";
-        let check = |text: &str, expected: &str| {
-            assert_eq!(of_flag(text), Err(expected.to_string()), "{text:?}");
-        };
-        for target in ["reqwest", "server::poller"] {
-            let message = format!("unknown target \"{target}\", expected one of {all}");
-            check(&format!("info,{target}=debug"), &message);
-        }
-        check("sorce=debug", "unknown target \"sorce\", did you mean \"source\"?");
-        let (filter, warnings) = of_variable("info,sorce=debug,hyper=off");
-        let warning = "unknown target \"sorce\", did you mean \"source\"?";
-        assert_eq!((filter.as_deref(), warnings), (Some("info"), vec![warning.to_string()]));
-    }
 }

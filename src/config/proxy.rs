@@ -319,17 +319,6 @@ mod tests {
     }
 
     #[test]
-    fn what_no_source_needs_is_no_fault() {
-        let said = proxies(&[("ALL_PROXY", "socks5://me:hunter2@p:1"), ("no_proxy", ".corp")]);
-        let of = |url: &str| said.proxy_for(&Url::parse(url).expect("well-formed"));
-        assert_eq!(of("https://a.corp"), Ok(None));
-        assert_eq!(of("http://localhost:1"), Ok(None));
-        let fault = of("https://a.com").expect_err("not spoken");
-        assert_eq!(fault.key, "ALL_PROXY");
-        assert!(!fault.message.contains("hunter2"), "{fault}");
-    }
-
-    #[test]
     fn a_network_holds_the_addresses_that_begin_like_it() {
         let check = |network: &str, address: &str, expected: bool| {
             let parsed = Network::parse(network).expect("a network");

@@ -149,20 +149,4 @@ mod tests {
         check(|it| it.url = super::super::Url::parse("http://h").ok(), settings(false, true));
         check(|it| it.dialect = "okx".into(), Begins);
     }
-
-    #[test]
-    fn keys_that_hold_until_the_end_are_told_and_kept() {
-        let (old, mut new) = (Config::default(), Config::default());
-        assert_eq!(old.fixed_changes(&new), [""; 0]);
-        new.data = super::super::Data::Memory;
-        new.limits.max_connections += 1;
-        new.limits.symbols += 1;
-        assert_eq!(old.fixed_changes(&new), ["data", "limits.maxConnections"]);
-        new.keep_fixed(&old);
-        assert_eq!(
-            (&new.data, new.limits.max_connections),
-            (&old.data, old.limits.max_connections)
-        );
-        assert_ne!(new.limits.symbols, old.limits.symbols);
-    }
 }

@@ -220,51 +220,6 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
     );
 }
 
-#[test]
-fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
-    let path =
-        TestFile::new("faulty.json", "{ \"listen\": \":1\",\n\"pollMs\": 5, \"sources\": 7 }");
-    let check = |line: &[&str], variables: &[(&str, &str)], expected: &[&str]| {
-        let found = run(line, variables).expect_err("a fault");
-        assert_eq!(found, expected, "{line:?} {variables:?}");
-    };
-    check(&["--listen", "x"], &[], &["--listen: expected ADDR:PORT or unix:PATH, found \"x\""]);
-    check(
-        &[],
-        &[("MARKETD_LISTEN", "x")],
-        &["MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"x\""],
-    );
-    check(
-        &["--log", "loud"],
-        &[],
-        &["--log: expected off, error, warn, info, debug or trace, found \"loud\""],
-    );
-    check(&["--data", ""], &[], &["--data: expected a file name or \":memory:\", found \"\""]);
-    check(
-        &["--config", "/nowhere/m.json"],
-        &[],
-        &["/nowhere/m.json: cannot be read: No such file or directory (os error 2)"],
-    );
-    check(
-        &["--wrong", "--config", &path, "--data="],
-        &[("MARKETD_LISTEN", "y")],
-        &[
-            "--wrong: unknown option, see --help",
-            "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"y\"",
-            "--data: expected a file name or \":memory:\", found \"\"",
-            &format!("{}:2: pollMs: unknown key: it is a key of sources[]", &*path),
-            &format!("{}:2: sources: expected a list of at most 64 objects, found 7", &*path),
-        ],
-    );
-    check(
-        &["--listen", ":1", "--ecosystem-listen", ":1"],
-        &[],
-        &[
-            "--ecosystem-listen: 0.0.0.0:1 is the address of listen already; leave this out to serve everything there",
-        ],
-    );
-}
-
 /// The blocks of a text with a line of `---` between them: a file, and the lines that are told of it, each
 /// behind `> `.
 fn blocks(text: &str) -> impl Iterator<Item = (String, Vec<&str>)> {
@@ -272,6 +227,76 @@ fn blocks(text: &str) -> impl Iterator<Item = (String, Vec<&str>)> {
         let (told, file): (Vec<_>, Vec<_>) = block.lines().partition(|it| it.starts_with("> "));
         (file.join("\n"), told.iter().map(|line| &line[2..]).collect())
     })
+}
+
+/// Words, among them variables as `MARKETD_NAME=value`, and what is wrong with them. FAULTY and GOOD are files.
+const WORDS: &str = r#"
+--listen x
+> --listen: expected ADDR:PORT or unix:PATH, found "x"
+---
+MARKETD_LISTEN=x
+> MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found "x"
+---
+--log loud
+> --log: expected off, error, warn, info, debug or trace, found "loud"
+---
+--data=
+> --data: expected a file name or ":memory:", found ""
+---
+--config /nowhere/m.json
+> /nowhere/m.json: cannot be read: No such file or directory (os error 2)
+---
+--wrong --config FAULTY --data= MARKETD_LISTEN=y
+> --wrong: unknown option, see --help
+> MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found "y"
+> --data: expected a file name or ":memory:", found ""
+> FAULTY:2: pollMs: unknown key: it is a key of sources[]
+> FAULTY:2: sources: expected a list of at most 64 objects, found 7
+---
+--listen :1 --ecosystem-listen :1
+> --ecosystem-listen: 0.0.0.0:1 is the address of listen already; leave this out to serve everything there
+---
+--source ox --source binnance=http://a
+> --source: expected one of binance, okx, coinbase, kraken, demo, found "ox", did you mean "okx"?
+> --source: expected one of binance, okx, coinbase, kraken, demo, found "binnance", did you mean "binance"?
+---
+--source=
+> --source: expected DIALECT[=URL], found ""
+---
+--source kraken=x
+> --source: expected http://HOST or https://HOST, found "x"
+---
+--source demo=http://a
+> --source: the demo exchange has no address of its own
+---
+--source demo --source demo
+> --source: "demo" is taken by sources[0]
+---
+--symbols BTCUSDT,A/B/C
+> --symbols: expected BASE/QUOTE, found "BTCUSDT": the joined form does not say where the base ends
+> --symbols: expected BASE/QUOTE with 1 to 20 letters and digits on each side, found "A/B/C"
+---
+--symbols=,
+> --symbols: expected symbols like BTC/USDT, found none
+---
+--config GOOD --symbols A/B
+> --symbols: needs --source: the file's sources say their own symbols
+"#;
+
+#[test]
+fn faults_of_words_and_variables_name_them_and_are_told_beside_those_of_the_file() {
+    let text = "{ \"listen\": \":1\",\n\"pollMs\": 5, \"sources\": 7 }";
+    let faulty = TestFile::new("faulty.json", text);
+    let good = TestFile::new("good.json", "{ \"sources\": [ { \"dialect\": \"okx\" } ] }");
+    let named = |text: &str| text.replace("FAULTY", &faulty).replace("GOOD", &good);
+    for (line, expected) in blocks(WORDS) {
+        let line = named(&line);
+        let is_variable = |word: &&str| word.starts_with("MARKETD_");
+        let (variables, words): (Vec<&str>, Vec<&str>) = line.split(' ').partition(is_variable);
+        let variables: Vec<_> = variables.iter().filter_map(|it| it.split_once('=')).collect();
+        let expected: Vec<String> = expected.into_iter().map(named).collect();
+        assert_eq!(run(&words, &variables).expect_err(&line), expected);
+    }
 }
 
 /// Files, and what they are warned of.

@@ -2,30 +2,24 @@
 
 use super::*;
 
-#[test]
-fn an_unknown_key_that_belongs_elsewhere_tells_where() {
-    let check = |text: &str, expected: &str| {
-        assert_eq!(faults(text), [format!("m.json:1: {expected}")], "{text}");
-    };
-    check("{ \"staleAfterMs\": 1 }", "staleAfterMs: unknown key: it is a key of sources[]");
-    check(
-        "{ \"limits\": { \"listen\": \":1\" } }",
-        "limits.listen: unknown key: it is a key of the file itself, demo",
-    );
-    check(
-        "{ \"keep\": 1 }",
-        "keep: unknown key: it is a key of history.1m, history.1h, history.1d",
-    );
-    // What looks like a slip is more likely than another place.
-    check(
-        "{ \"categories\": [{ \"id\": \"a\", \"symbol\": [] }] }",
-        "categories[0].symbol: unknown key, did you mean \"symbols\"?",
-    );
-}
-
 /// Files, and their faults behind `>`.
 const FILES: &str = r#"
 {}
+---
+{ "staleAfterMs": 1 }
+> m.json:1: staleAfterMs: unknown key: it is a key of sources[]
+---
+{ "limits": { "listen": ":1" } }
+> m.json:1: limits.listen: unknown key: it is a key of the file itself, demo
+---
+{ "keep": 1 }
+> m.json:1: keep: unknown key: it is a key of history.1m, history.1h, history.1d
+---
+{ "categories": [{ "id": "a", "symbol": [] }] }
+> m.json:1: categories[0].symbol: unknown key, did you mean "symbols"?
+---
+{ "ecosystem": { "markets": 5 } }
+> m.json:1: ecosystem.markets: expected a list of at most 1000000 objects or null, found 5
 ---
 []
 > m.json: expected an object, found a list
@@ -195,13 +189,6 @@ fn digits_in_a_text_are_good_wherever_a_decimal_is() {
     let decimals = [&rules.taker, &rules.cost.min].map(|it| it.as_ref().map(ToString::to_string));
     assert_eq!(rules.amount_places, Some(8));
     assert_eq!(decimals, [Some("0.001".into()), Some("5".into())]);
-}
-
-#[test]
-fn what_may_be_null_says_so_when_it_is_wrong() {
-    let expected = "expected a list of at most 1000000 objects or null, found 5";
-    let found = faults("{ \"ecosystem\": { \"markets\": 5 } }");
-    assert_eq!(found, [format!("m.json:1: ecosystem.markets: {expected}")]);
 }
 
 #[test]

@@ -56,47 +56,6 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
 }
 
 #[test]
-fn faults_of_source_flags_name_the_flag() {
-    let path = TestFile::new("own.json", "{ \"sources\": [ { \"dialect\": \"okx\" } ] }");
-    let check = |line: &[&str], expected: &[&str]| {
-        assert_eq!(run(line, &[]).expect_err("a fault"), expected, "{line:?}");
-    };
-    let one_of = "expected one of binance, okx, coinbase, kraken, demo, found";
-    check(
-        &["--source", "ox", "--source", "binnance=http://a"],
-        &[
-            &format!("--source: {one_of} \"ox\", did you mean \"okx\"?"),
-            &format!("--source: {one_of} \"binnance\", did you mean \"binance\"?"),
-        ],
-    );
-    check(&["--source", ""], &["--source: expected DIALECT[=URL], found \"\""]);
-    check(
-        &["--source", "kraken=x"],
-        &["--source: expected http://HOST or https://HOST, found \"x\""],
-    );
-    check(
-        &["--source", "demo=http://a"],
-        &["--source: the demo exchange has no address of its own"],
-    );
-    check(
-        &["--source", "demo", "--source", "demo"],
-        &["--source: \"demo\" is taken by sources[0]"],
-    );
-    check(
-        &["--symbols", "BTCUSDT,A/B/C"],
-        &[
-            "--symbols: expected BASE/QUOTE, found \"BTCUSDT\": the joined form does not say where the base ends",
-            "--symbols: expected BASE/QUOTE with 1 to 20 letters and digits on each side, found \"A/B/C\"",
-        ],
-    );
-    check(&["--symbols", " ,"], &["--symbols: expected symbols like BTC/USDT, found none"]);
-    check(
-        &["--config", &path, "--symbols", "A/B"],
-        &["--symbols: needs --source: the file's sources say their own symbols"],
-    );
-}
-
-#[test]
 fn the_dialect_of_a_source_may_be_a_file() {
     let fine = TestFile::new("My_Exchange.json", "fine");
     let name = std::path::Path::new(&*fine);
