@@ -24,8 +24,7 @@ use crate::support;
 mod world;
 
 use bench::Bench;
-use marketd::history::{Batch, DiskJob, QuoteName, Reply, Rows, SeriesName, StoreError};
-use marketd::record::{Candle, Edge};
+use marketd::history::{Batch, DiskJob, QuoteName, Reply, SeriesName, StoreError};
 use marketd::store::{NotRenamed, rename};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,9 +33,7 @@ use world::{SERIES, START, batch, name};
 
 #[test]
 fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let mut bench = Bench::open(&path);
+    let (_dir, path, mut bench) = Bench::fresh();
     let mut quotes = batch(0).quotes;
     let (name, quote) = quotes.pop_first().expect("a batch has a quote");
     quotes.insert(QuoteName { source: "quiet".into(), ..name }, quote);
@@ -66,9 +63,7 @@ fn what_was_written_is_there_after_a_restart() {
         let mut bench = Bench::open(&path);
         assert_eq!(bench.opened().created, restart == 0);
         world::check(&mut bench, restart * 10..=restart * 10);
-        for number in restart * 10..(restart + 1) * 10 {
-            bench.write(number, batch(number)).expect("a sound disk");
-        }
+        bench.write_all(restart * 10..(restart + 1) * 10);
         world::check(&mut bench, (restart + 1) * 10..=(restart + 1) * 10);
         bench.stop();
         let left: Vec<_> = (std::fs::read_dir(dir.path()).expect("a directory"))
@@ -77,18 +72,6 @@ fn what_was_written_is_there_after_a_restart() {
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }
-}
-
-#[test]
-fn a_redelivered_batch_changes_nothing() {
-    let dir = TempDir::new();
-    let mut bench = Bench::open(&dir.path().join("history.db"));
-    for number in 0..3 {
-        bench.write(number, batch(number)).expect("a sound disk");
-    }
-    let again = bench.write(9, batch(2)).expect("a sound disk");
-    assert_eq!((again.inserted, again.updated, again.removed), (0, 0, 0));
-    world::check(&mut bench, 3..=3);
 }
 
 #[test]
@@ -131,30 +114,8 @@ fn a_full_queue_hands_the_job_back() {
 }
 
 #[test]
-fn an_eviction_takes_what_is_older_and_leaves_the_rest() {
-    let dir = TempDir::new();
-    let mut bench = Bench::open(&dir.path().join("history.db"));
-    let mut large = Batch::default();
-    for number in 0..1000 {
-        large.absorb(batch(number));
-    }
-    bench.write(0, large).expect("a sound disk");
-    let series = name(0);
-    let before = START[0] + 7000;
-    let candles = world::expected(0, 1000);
-    let gone = candles.range(..before).count() as u64;
-    assert_eq!(bench.evict(&series, before), Ok(gone));
-    let rows =
-        bench.read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
-    assert!(rows.candles.iter().eq(candles.range(before..).map(|(_, candle)| candle)));
-    let head = bench.load().0.into_iter().find(|head| head.series == series).expect("it is there");
-    assert_eq!((head.covered[0].start, head.extent.count), (before, rows.candles.len() as u64));
-}
-
-#[test]
 fn evictions_of_many_series_are_one_batch() {
-    let dir = TempDir::new();
-    let mut bench = Bench::open(&dir.path().join("history.db"));
+    let (_dir, _, mut bench) = Bench::fresh();
     let count = 100;
     let series = |number: usize| SeriesName { symbol: format!("S{number}/USDT").into(), ..name(0) };
     let mut all = Batch::default();
@@ -180,10 +141,8 @@ fn evictions_of_many_series_are_one_batch() {
 
 #[test]
 fn a_person_reads_the_file_while_it_is_written() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let mut bench = Bench::open(&path);
-    let shell = rusqlite::Connection::open(&path).expect("anybody may read");
+    let (_dir, path, mut bench) = Bench::fresh();
+    let shell = Bench::shell(&path);
     let lines = |sql: &str| -> Vec<String> {
         let mut statement = shell.prepare(sql).expect("sql");
         let columns = statement.column_count();
@@ -226,9 +185,7 @@ fn a_person_reads_the_file_while_it_is_written() {
     let mut reading = shell.prepare("SELECT time FROM candle").expect("sql");
     let mut rows = reading.query([]).expect("a query");
     rows.next().expect("a step");
-    for number in 25..50 {
-        bench.write(number, batch(number)).expect("a sound disk");
-    }
+    bench.write_all(25..50);
     world::check(&mut bench, 50..=50);
     let stopped = bench.stopped();
     assert!(matches!(stopped, Err(StoreError::Busy(_))), "{stopped:?}");
@@ -240,11 +197,9 @@ fn a_person_reads_the_file_while_it_is_written() {
 
 #[test]
 fn a_person_who_writes_makes_one_batch_wait() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let mut bench = Bench::open(&path);
+    let (_dir, path, mut bench) = Bench::fresh();
     bench.write(0, batch(0)).expect("a sound disk");
-    let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
+    let shell = Bench::shell(&path);
     shell.execute_batch("BEGIN IMMEDIATE; CREATE TABLE notes (text)").expect("sql");
     let failed = bench.write(1, batch(1)).expect_err("somebody is writing");
     assert!(matches!(failed.error, StoreError::Busy(_)), "{:?}", failed.error);
@@ -256,32 +211,4 @@ fn a_person_who_writes_makes_one_batch_wait() {
     bench.stop();
     drop(shell);
     world::check(&mut Bench::open(&path), 2..=2);
-}
-
-#[test]
-fn what_somebody_broke_by_hand_is_never_handed_out() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let mut bench = Bench::open(&path);
-    for number in 0..3 {
-        bench.write(number, batch(number)).expect("a sound disk");
-    }
-    let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
-    shell
-        .execute_batch(
-            "UPDATE candle SET low = '99999999' WHERE series = 1 AND time % 240 = 0;
-             UPDATE candle SET close = high WHERE series = 1 AND time % 240 = 60",
-        )
-        .expect("sql");
-    let Rows { candles, unsound, .. } =
-        bench.read(&name(0), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
-    let expected = world::expected(0, 3);
-    // A candle may have closed at its high before.
-    let is_left =
-        |slot: i64, candle: &Candle| slot % 4 > 1 || (slot % 4 == 1 && candle.close == candle.high);
-    let (left, gone): (Vec<_>, Vec<_>) =
-        expected.iter().partition(|(slot, candle)| is_left(**slot, candle));
-    assert!(candles.iter().eq(left.iter().map(|(_, candle)| *candle)));
-    assert!(gone.len() > 5);
-    assert!(unsound.iter().eq(gone.iter().map(|(slot, _)| *slot)));
 }

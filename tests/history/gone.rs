@@ -60,41 +60,6 @@ fn a_file_that_is_removed_is_noticed_and_written_anew_from_memory() {
 }
 
 #[test]
-fn after_a_kill_the_log_of_a_removed_file_does_not_stop_the_next_start() {
-    let exchange = Binance::generated(3, 7);
-    let (marketd, config) = filled(&exchange);
-    let dir = marketd.dir();
-    let path = dir.path().join(FILE);
-    // It must not notice before it ends.
-    marketd.signal("STOP");
-    std::fs::remove_file(&path).expect("it is there");
-    kill(marketd);
-    assert!(dir.path().join(format!("{FILE}-wal")).exists());
-    let marketd = launch(&dir, &config).start();
-    eventually(LONG, || (history(&marketd, "inserted") >= 1800).then_some(()));
-    await_health(&marketd, "ok");
-    let line = marketd.await_log("stray log set aside", LONG);
-    assert!(line.contains("WARN"), "{line}");
-    assert!(dir.path().join(format!("{FILE}-wal-left")).exists());
-    let finished = marketd.stop(LONG);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(count(&path) >= 1800);
-}
-
-#[test]
-fn a_file_that_is_removed_just_before_the_end_is_written_anew_at_the_end() {
-    let exchange = Binance::generated(3, 7);
-    let (marketd, _) = filled(&exchange);
-    let dir = marketd.dir();
-    let path = dir.path().join(FILE);
-    std::fs::remove_file(&path).expect("it is there");
-    let finished = marketd.stop(LONG);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(finished.stderr.contains("was removed"), "{finished:?}");
-    assert!(count(&path) >= 1800, "{}: {finished:?}", count(&path));
-}
-
-#[test]
 fn a_copy_that_is_put_in_its_place_is_taken_up_and_brought_up_to_date() {
     let exchange = Binance::generated(3, 7);
     let (marketd, _) = filled(&exchange);

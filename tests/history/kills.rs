@@ -62,7 +62,7 @@ fn kill_often(rng: &mut Rng, kills: u64) {
             _ => eventually(super::LONG, || (history(&marketd, "inserted") > 0).then_some(())),
         }
         if path.exists() {
-            let before = std::mem::replace(&mut on_disk, candles(&path));
+            let before = std::mem::replace(&mut on_disk, file::candles(&path));
             for (key, figures) in before {
                 assert_eq!(on_disk.get(&key), Some(&figures), "{key:?} was on disk");
             }
@@ -78,7 +78,7 @@ fn kill_often(rng: &mut Rng, kills: u64) {
     }
     let finished = marketd.stop(super::LONG);
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let last = candles(&path);
+    let last = file::candles(&path);
     assert!(last.len() > 10_000, "{}", last.len());
     for (key, figures) in on_disk {
         assert_eq!(last.get(&key), Some(&figures), "{key:?} was on disk");
@@ -86,16 +86,10 @@ fn kill_often(rng: &mut Rng, kills: u64) {
     check_file(&path);
 }
 
-fn candles(path: &Path) -> BTreeMap<file::Key, [String; 5]> {
-    file::candles(path)
-}
-
 /// What is served as closed is the demo exchange's own; and all of it, where that is promised.
 fn check_chart(answer: &Response, id: &str, interval: &str) {
     let rows = closed(answer);
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-        return;
-    };
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
     let truth = demo_klines(id, interval, first.0, last.0);
     let whole = answer.header("Chart-Coverage") == Some("complete");
     check(&rows, &truth, whole, &format!("{id} {interval}"));
@@ -104,7 +98,7 @@ fn check_chart(answer: &Response, id: &str, interval: &str) {
 /// Each candle of the file is the demo exchange's own, and none is missing in what it says to know.
 fn check_file(path: &Path) {
     let mut series: BTreeMap<(String, String), Vec<_>> = BTreeMap::new();
-    for ((symbol, interval, time), figures) in candles(path) {
+    for ((symbol, interval, time), figures) in file::candles(path) {
         let rows = series.entry((symbol, interval)).or_default();
         rows.push((time, figures));
     }

@@ -1,6 +1,6 @@
 //! An exchange that goes and comes back, and what the file is good for while it is away.
 
-use super::truth::{check, closed, fake_klines, rows_of};
+use super::truth::rows_of;
 use super::*;
 use crate::support::daemon::TempDir;
 use crate::support::*;
@@ -17,83 +17,6 @@ fn exchange() -> Binance {
     let exchange = Binance::generated(3, 7);
     exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
     exchange
-}
-
-#[test]
-fn the_hole_that_an_outage_leaves_is_filled_and_told_until_then() {
-    let exchange = exchange();
-    let begin = exchange.now();
-    let config = config(&[source(&exchange, &["BTC/USDT"])], 300);
-    let dir = Arc::new(TempDir::new());
-    let marketd = launch(&dir, &config).start();
-    await_complete(&marketd, &chart("1m", "&limit=200"));
-    eventually(LONG, || (history(&marketd, "inserted") >= 900).then_some(()));
-    kill(marketd);
-    // Ten minutes pass; it comes back before the exchange does.
-    exchange.set_time(ServerTime::Fixed(begin + 600_000));
-    let (from, to) = (begin - 10 * MINUTE, begin + 9 * MINUTE);
-    let truth = fake_klines(&exchange, "BTCUSDT", "1m", from, to);
-    exchange.fault_on(binance::KLINES, Fault::Status(500));
-    let marketd = launch(&dir, &config).start();
-    let hole = chart("1m", &format!("&from={from}&to={to}"));
-    let answer = eventually(LONG, || {
-        let answer = get(marketd.addr(), &hole);
-        let is_partial = answer.header("Chart-Coverage") == Some("partial");
-        (answer.status == 200 && is_partial && !closed(&answer).is_empty()).then_some(answer)
-    });
-    let rows = closed(&answer);
-    assert!(rows.iter().all(|row| row.0 < begin), "{rows:?}");
-    check(&rows, &truth, false, "before the hole");
-    exchange.heal();
-    let rows = closed(&await_complete(&marketd, &hole));
-    check(&rows, &truth, true, "after the hole");
-}
-
-#[test]
-fn an_outage_that_is_longer_than_the_backfill_leaves_no_hole() {
-    let exchange = exchange();
-    let begin = exchange.now();
-    let config = config(&[source(&exchange, &["BTC/USDT"])], 50);
-    let dir = Arc::new(TempDir::new());
-    let marketd = launch(&dir, &config).start();
-    eventually(LONG, || (history(&marketd, "inserted") >= 150).then_some(()));
-    kill(marketd);
-    exchange.set_time(ServerTime::Fixed(begin + 5000 * MINUTE));
-    let marketd = launch(&dir, &config).start();
-    // Nobody asks: what comes is fetched unasked.
-    eventually(LONG, || (history(&marketd, "inserted") > 4900).then_some(()));
-    for hours in [0, 15, 30, 45, 60] {
-        let from = begin + (60 * hours - 40) * MINUTE;
-        let to = from + 899 * MINUTE;
-        let truth = fake_klines(&exchange, "BTCUSDT", "1m", from, to);
-        let part = chart("1m", &format!("&from={from}&to={to}"));
-        let rows = closed(&await_complete(&marketd, &part));
-        check(&rows, &truth, true, "over the outage");
-    }
-}
-
-#[test]
-fn a_chart_of_three_years_ago_that_nobody_asked_for_before_is_complete() {
-    let exchange = exchange();
-    let config = config(&[source(&exchange, &["BTC/USDT"])], 10);
-    let marketd = Launch::new(&[]).config(&config).start();
-    await_health(&marketd, "ok");
-    let from = exchange.now() - 3 * 365 * 86_400_000;
-    let target = chart("1d", &format!("&from={from}&limit=365"));
-    let answer = get(marketd.addr(), &target);
-    assert_eq!(answer.header("Chart-Coverage"), Some("complete"));
-    let rows = rows_of(&answer.exact());
-    assert_eq!(rows.len(), 365);
-    let truth = fake_klines(&exchange, "BTCUSDT", "1d", rows[0].0, rows[364].0);
-    check(&rows, &truth, true, "three years ago");
-    // And from the file, when the exchange is gone.
-    eventually(LONG, || (history(&marketd, "inserted") >= 365).then_some(()));
-    let dir = marketd.dir();
-    kill(marketd);
-    exchange.fault_on(binance::KLINES, Fault::Status(500));
-    let marketd = launch(&dir, &config).start();
-    let answer = await_complete(&marketd, &target);
-    assert_eq!(rows_of(&answer.exact()), rows);
 }
 
 #[test]

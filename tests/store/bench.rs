@@ -1,6 +1,8 @@
 //! A store whose answers are waited for.
 
+use super::world::batch;
 use crate::support::PATIENCE;
+use crate::support::daemon::TempDir;
 use marketd::history::{
     Batch, DiskJob, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows, SavedQuote,
     SeriesHead, SeriesName, StoreError, Unwritten, Written,
@@ -8,7 +10,7 @@ use marketd::history::{
 use marketd::record::Edge;
 use marketd::store::Store;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a load tells.
 pub type Load = (Vec<SeriesHead>, Vec<(QuoteName, SavedQuote)>, Result<Loaded, StoreError>);
@@ -26,6 +28,20 @@ impl Bench {
     #[track_caller]
     pub fn open(path: &Path) -> Bench {
         Bench::try_open(path).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A new file in a directory of its own, and a store that has it.
+    #[track_caller]
+    pub fn fresh() -> (TempDir, PathBuf, Bench) {
+        let dir = TempDir::new();
+        let path = dir.path().join("history.db");
+        let bench = Bench::open(&path);
+        (dir, path, bench)
+    }
+
+    /// The file as a person with a shell has it.
+    pub fn shell(path: &Path) -> rusqlite::Connection {
+        rusqlite::Connection::open(path).expect("anybody may, alas")
     }
 
     /// Opens a file, or says why not.
@@ -111,6 +127,14 @@ impl Bench {
             Reply::Written { number: n, result } if n == number => Ok(result),
             other => Err(other),
         })
+    }
+
+    /// Writes the batches of these numbers to a sound disk.
+    #[track_caller]
+    pub fn write_all(&mut self, numbers: Range<u64>) {
+        for number in numbers {
+            self.write(number, batch(number)).expect("a sound disk");
+        }
     }
 
     /// Reads page after page, until there is nothing more or the limit is met.

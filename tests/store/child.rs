@@ -106,9 +106,7 @@ impl Child {
             if !line.ends_with('\n') {
                 return None;
             }
-            let Some((_, text)) = line.trim_end().split_once(MARK) else {
-                continue;
-            };
+            let Some((_, text)) = line.trim_end().split_once(MARK) else { continue };
             let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
             let rest = rest.to_string();
             return Some(match word {
@@ -160,9 +158,7 @@ pub fn written(from: u64, said: &[Said]) -> u64 {
 #[test]
 #[ignore = "the child process of other tests"]
 fn child() {
-    let Ok(task) = std::env::var(TASK) else {
-        return;
-    };
+    let Ok(task) = std::env::var(TASK) else { return };
     let mut lines = task.lines();
     let mut next = || lines.next().expect("four lines");
     let path = Path::new(next());

@@ -211,9 +211,7 @@ fn parse(mut trace: &[u8]) -> Vec<Record> {
 
 #[test]
 fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
-    let Some(layer) = layer() else {
-        return;
-    };
+    let Some(layer) = layer() else { return };
     let records = record(layer);
     let syncs = records.iter().filter(|record| matches!(record, Record::Sync(_)));
     assert!(syncs.count() > 10);

@@ -74,9 +74,7 @@ fn read_all(bench: &mut Bench) -> (Vec<Candle>, usize) {
 fn sound_file() -> Vec<u8> {
     let dir = Dir::new();
     let mut bench = Bench::open(&dir.file());
-    for number in 0..BATCHES {
-        bench.write(number, batch(number)).expect("a sound disk");
-    }
+    bench.write_all(0..BATCHES);
     bench.stop();
     std::fs::read(dir.file()).expect("it is there")
 }

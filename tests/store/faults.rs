@@ -191,9 +191,7 @@ impl Begin {
 
 /// Lets call after call go wrong, and looks at what each run said and left behind.
 fn each_call(begin: &Begin, settings: &[(&str, &str)], check: impl Fn(u64, &Run)) {
-    let Some(layer) = layer() else {
-        return;
-    };
+    let Some(layer) = layer() else { return };
     let calls = begin.calls(layer, settings);
     assert!(calls > 20, "the layer sees {calls} calls alone");
     for call in 1..=calls {

@@ -34,7 +34,7 @@ fn altered(dir: &TempDir, sql: &str) -> PathBuf {
     let mut bench = Bench::open(&path);
     bench.write(0, batch(0)).expect("a sound disk");
     bench.stop();
-    let shell = rusqlite::Connection::open(&path).expect("it is SQLite's");
+    let shell = Bench::shell(&path);
     shell.execute_batch(sql).expect("sql");
     path
 }
@@ -73,7 +73,7 @@ fn a_file_of_something_else_is_left_alone() {
         assert!(matches!(refused(&path).why, Unusable::Foreign(_)));
     }
     let path = dir.path().join("mail.sqlite");
-    let mail = rusqlite::Connection::open(&path).expect("a directory of ours");
+    let mail = Bench::shell(&path);
     mail.execute_batch("CREATE TABLE mail (text)").expect("sql");
     drop(mail);
     assert!(matches!(refused(&path).why, Unusable::Foreign(_)));
@@ -89,10 +89,8 @@ fn a_file_of_a_later_version_is_left_alone() {
     let later = VERSION + 1;
     assert_eq!(error.why, Unusable::Newer(later));
     // Also when only its log says so.
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let bench = Bench::open(&path);
-    let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
+    let (dir, path, bench) = Bench::fresh();
+    let shell = Bench::shell(&path);
     shell.execute_batch(&format!("PRAGMA user_version = {later}")).expect("sql");
     let copy = dir.path().join("copy.db");
     for suffix in ["", "-wal"] {
@@ -130,14 +128,14 @@ fn what_a_person_adds_or_restores_from_a_copy_is_welcome() {
     bench.write(1, batch(1)).expect("a sound disk");
     world::check(&mut bench, 2..=2);
     let copy = dir.path().join("copy.db");
-    let shell = rusqlite::Connection::open(&path).expect("anybody may read");
+    let shell = Bench::shell(&path);
     let copied = shell.execute("VACUUM INTO ?1", [copy.to_str().expect("a text")]);
     copied.expect("a copy while it runs");
     let mut bench = Bench::open(&copy);
     world::check(&mut bench, 2..=2);
     bench.write(2, batch(2)).expect("a sound disk");
     bench.stop();
-    let shell = rusqlite::Connection::open(&copy).expect("anybody may read");
+    let shell = Bench::shell(&copy);
     let number = |sql: &str| shell.query_row(sql, [], |row| row.get::<_, u32>(0));
     assert_eq!(number("PRAGMA application_id"), Ok(APPLICATION_ID));
     assert_eq!(number("PRAGMA user_version"), Ok(VERSION));
@@ -196,9 +194,7 @@ fn a_log_without_its_file_is_set_aside_and_a_new_history_begun() {
 
 #[test]
 fn a_file_that_loses_its_name_is_noticed_before_the_next_batch() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let mut bench = Bench::open(&path);
+    let (dir, path, mut bench) = Bench::fresh();
     bench.write(0, batch(0)).expect("a sound disk");
     for number in 1..3 {
         match number {
@@ -233,7 +229,7 @@ fn a_pipe_is_refused_at_once() {
 fn a_file_of_version_1_is_read_and_brought_up_to_date() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let shell = rusqlite::Connection::open(&path).expect("a directory of ours");
+    let shell = Bench::shell(&path);
     let made = shell.execute_batch(include_str!("version_1.sql"));
     made.expect("it was made by a release");
     drop(shell);
@@ -251,7 +247,7 @@ fn a_file_of_version_1_is_read_and_brought_up_to_date() {
         assert_eq!((rows.candles.len(), rows.unsound.len()), (5, 0));
         bench.stop();
     }
-    let shell = rusqlite::Connection::open(&path).expect("it is there");
+    let shell = Bench::shell(&path);
     let version = shell.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
     assert_eq!(version, Ok(VERSION));
 }
@@ -292,9 +288,7 @@ fn a_file_is_taken_back_to_version_1_as_the_manual_says() {
 
 #[test]
 fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_them() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let mut bench = Bench::open(&path);
+    let (_dir, path, mut bench) = Bench::fresh();
     let mut batch = Batch::default();
     let price = |text: &str| Decimal::parse(text.as_bytes()).expect("a price");
     let candle = |slot: i64, high: &str| Candle {
@@ -309,7 +303,7 @@ fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_t
     let candles = (0..).zip(highs).map(|(slot, high)| (slot, Some(candle(slot, high))));
     batch.of(&world::name(0)).answered(0..3, candles);
     bench.write(0, batch).expect("a sound disk");
-    let shell = rusqlite::Connection::open(&path).expect("anybody may read");
+    let shell = Bench::shell(&path);
     let highest = "SELECT high_text FROM candles WHERE high = (SELECT max(high) FROM candles)";
     let highest = shell.query_row(highest, [], |row| row.get::<_, String>(0));
     assert_eq!(highest.as_deref(), Ok(highs[1]));

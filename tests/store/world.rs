@@ -43,32 +43,26 @@ fn said(series: usize, slot: i64, time: u64) -> Option<Candle> {
     if dice.is_multiple_of(5) {
         return None;
     }
-    let cents = |add: u64| Decimal::from_parts((100_000 + dice % 100_000 + add).into(), 2);
-    let price = |add| cents(add).expect("few digits");
-    Some(Candle {
-        open_time: SERIES[series].2.open_of(slot),
-        open: price(20),
-        high: price(45),
-        low: price(0),
-        close: price(dice % 46),
-        volume: Decimal::from_parts((dice % 1_000_000_007).into(), 6).expect("few digits"),
-    })
+    Some(thrown(SERIES[series].2.open_of(slot), 100_000 + dice % 100_000, dice))
 }
 
-/// The candle of a market in which somebody always trades.
-pub fn live(market: usize, slot: i64) -> Candle {
-    let dice = mix(slot as u64 * 31 + market as u64);
-    let price = |add: u64| {
-        Decimal::from_parts((6_000_000 + dice % 500_000 + add).into(), 2).expect("few digits")
-    };
+/// A candle of this low in cents, and of what these dice say.
+fn thrown(open_time: UnixMs, low: u64, dice: u64) -> Candle {
+    let price = |add: u64| Decimal::from_parts((low + add).into(), 2).expect("few digits");
     Candle {
-        open_time: Stored::M1.open_of(slot),
+        open_time,
         open: price(20),
         high: price(45),
         low: price(0),
         close: price(dice % 46),
         volume: Decimal::from_parts((dice % 1_000_000_007).into(), 6).expect("few digits"),
     }
+}
+
+/// The candle of a market in which somebody always trades.
+pub fn live(market: usize, slot: i64) -> Candle {
+    let dice = mix(slot as u64 * 31 + market as u64);
+    thrown(Stored::M1.open_of(slot), 6_000_000 + dice % 500_000, dice)
 }
 
 /// What happens between the flushes `number` and `number + 1`.

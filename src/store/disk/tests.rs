@@ -19,6 +19,16 @@ fn database() -> Database {
     db
 }
 
+/// Tables with a candle in each of these slots of one series.
+fn filled(interval: Stored, slots: Range<i64>) -> (Database, SeriesName) {
+    let (db, name) = (database(), series(interval));
+    let mut batch = Batch::default();
+    let candles = slots.clone().map(|slot| (slot, Some(candle(interval, slot, 7))));
+    batch.of(&name).answered(slots, candles);
+    write::apply(&db, &batch).expect("sound tables");
+    (db, name)
+}
+
 fn heads(db: &Database) -> Vec<SeriesHead> {
     let (heads, unsound) = read::heads(db).expect("sound tables");
     assert_eq!(unsound, 0);
@@ -123,12 +133,7 @@ fn an_eviction_takes_the_coverage_with_it() {
 
 #[test]
 fn a_read_takes_from_the_edge_that_it_names() {
-    let db = database();
-    let name = series(Stored::D1);
-    let mut batch = Batch::default();
-    let candles = (0..100).map(|slot| (slot, Some(candle(Stored::D1, slot, 7))));
-    batch.of(&name).answered(0..100, candles);
-    write::apply(&db, &batch).expect("sound tables");
+    let (db, name) = filled(Stored::D1, 0..100);
     let check = |slots: Range<i64>, limit, keep, expected: Range<i64>, more: bool| {
         let rows = read(&db, &name, slots.clone(), limit, keep);
         let times = rows.candles.iter().map(|candle| candle.open_time);
@@ -153,13 +158,8 @@ fn a_read_takes_from_the_edge_that_it_names() {
 
 #[test]
 fn page_after_page_is_all_of_it_from_either_end() {
-    let db = database();
-    let name = series(Stored::M1);
     let count = PAGE as i64 + 500;
-    let mut batch = Batch::default();
-    let candles = (0..count).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
-    batch.of(&name).answered(0..count, candles);
-    write::apply(&db, &batch).expect("sound tables");
+    let (db, name) = filled(Stored::M1, 0..count);
     // One in three makes no sense, and two rows lie askew in one slot.
     db.execute(
         "UPDATE candle SET open = 'x' WHERE time % 180 = 0;
@@ -196,12 +196,7 @@ fn page_after_page_is_all_of_it_from_either_end() {
 
 #[test]
 fn rows_that_make_no_sense_are_passed_over_and_counted() {
-    let db = database();
-    let name = series(Stored::M1);
-    let mut batch = Batch::default();
-    let candles = (0..20).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
-    batch.of(&name).answered(0..20, candles);
-    write::apply(&db, &batch).expect("sound tables");
+    let (db, name) = filled(Stored::M1, 0..20);
     db.execute(
         "UPDATE candle SET high = '1' WHERE time = 60;
          UPDATE candle SET volume = 'much' WHERE time = 120;
@@ -237,11 +232,7 @@ fn rows_that_make_no_sense_are_passed_over_and_counted() {
 
 #[test]
 fn rows_under_another_name_are_not_believed() {
-    let db = database();
-    let name = series(Stored::M1);
-    let mut batch = Batch::default();
-    batch.of(&name).answered(0..2, [(1, Some(candle(Stored::M1, 1, 7)))]);
-    write::apply(&db, &batch).expect("sound tables");
+    let (db, name) = filled(Stored::M1, 1..2);
     db.execute("UPDATE series SET symbol = 'BTC/USDC'").expect("sql");
     let other = SeriesName { symbol: "BTC/USDC".into(), ..name };
     let rows = read_all(&db, &other);
@@ -254,19 +245,12 @@ fn a_quote_comes_back_as_it_was() {
     let db = database();
     let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
     let ticker = Ticker {
-        last: decimal("123456789012345678901234567890.5"),
         bid: Some(decimal("0.00000001")),
-        ask: None,
-        bid_volume: None,
         ask_volume: Some(Decimal::ZERO),
-        open: None,
         high: Some(decimal("9")),
-        low: None,
         change: Some(decimal("-1.25")),
-        percentage: None,
-        base_volume: None,
         quote_volume: Some(decimal("7")),
-        timestamp: None,
+        ..Ticker::of_last(decimal("123456789012345678901234567890.5"))
     };
     let mut batch = Batch::default();
     for (symbol, timestamp) in [("BTC/USDT", None), ("ETH/USDT", Some(UnixMs(1_586_991_278_494)))] {
