@@ -12,9 +12,7 @@ fn is_complete(answer: &Response) -> bool {
 
 #[test]
 fn a_chart_that_no_node_has_is_fetched_by_the_collector_for_all() {
-    let Some(world) = World::settled(1, 3) else {
-        return;
-    };
+    let Some(world) = World::settled(1, 3) else { return };
     let collector = world.await_roles()[0];
     let (asked, third) = ((collector + 1) % 3, (collector + 2) % 3);
     world.exchanges[0].forget();
@@ -49,9 +47,10 @@ fn a_chart_that_no_node_has_is_fetched_by_the_collector_for_all() {
 
 #[test]
 fn many_charts_at_a_follower_stay_within_the_budget() {
-    let Some((world, collector)) = World::tight((40, 4000)) else {
-        return;
-    };
+    let Some(mut world) = World::new(1) else { return };
+    (world.budget, world.backfill) = ((40, 4000), 0);
+    world.add(2);
+    let collector = world.await_roles()[0];
     let follower = &world.nodes[1 - collector];
     let mut clients: Vec<Client> =
         (0..20).map(|_| Client::connect(follower.marketd().addr())).collect();
@@ -73,9 +72,7 @@ fn many_charts_at_a_follower_stay_within_the_budget() {
 
 #[test]
 fn a_chart_asked_without_redis_is_partial_and_comes_later() {
-    let Some(world) = World::settled(1, 2) else {
-        return;
-    };
+    let Some(world) = World::settled(1, 2) else { return };
     let collector = world.await_roles()[0];
     let follower = &world.nodes[1 - collector];
     follower.engine.set(Passage::Cut);

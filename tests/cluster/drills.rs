@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_forged_entry_or_epoch_is_outlived() {
-    let Some(world) = settled(2) else {
-        return;
-    };
+    let Some(world) = settled(2) else { return };
     // Version, kind and epoch: 2^64-1.
     let forged = "\u{1}\u{2}\u{7f}".to_string();
     world.redis.ask(&["XADD", "{marketd}:s0:stream", "*", "e", &forged]);
@@ -48,9 +46,7 @@ fn a_forged_entry_or_epoch_is_outlived() {
 fn a_user_who_may_not_read_streams_is_told_of() {
     let rules = "--user node on >secret ~* &* +@all -xread";
     let words: Vec<&str> = rules.split(' ').collect();
-    let Some(mut world) = World::with(1, 4, &words) else {
-        return;
-    };
+    let Some(mut world) = World::with(1, 4, &words) else { return };
     (world.login, world.stale) = ("node:secret@".to_string(), STALE);
     world.add(2);
     for (_, node) in world.up() {
@@ -66,9 +62,7 @@ fn a_user_who_may_not_read_streams_is_told_of() {
 
 #[test]
 fn a_node_without_a_name_is_known_again_after_a_kill() {
-    let Some(mut world) = World::new(1) else {
-        return;
-    };
+    let Some(mut world) = World::new(1) else { return };
     world.backfill = 0;
     for _ in 0..2 {
         world.add_to(world.redis.addr(), &|mut config| {
@@ -96,9 +90,7 @@ fn a_node_without_a_name_is_known_again_after_a_kill() {
 
 #[test]
 fn keys_expire_a_day_after_the_last_node_has_gone() {
-    let Some(world) = World::settled(1, 1) else {
-        return;
-    };
+    let Some(world) = World::settled(1, 1) else { return };
     for name in ["nodes", "s0:lease", "s0:stream", "s0:list"] {
         let key = format!("{{marketd}}:{name}");
         let answer = world.redis.await_answer(&["TTL", &key], |it| it.number() > Some(0));

@@ -12,34 +12,8 @@ const HAND_OVER: Duration = Duration::from_millis(100);
 const OLDEST: Duration = LEASE.saturating_add(POLL).saturating_add(POLL);
 
 #[test]
-fn a_collector_that_is_killed_is_replaced_within_the_lease() {
-    let Some(mut world) = World::settled(1, 3) else {
-        return;
-    };
-    for _ in 0..2 {
-        let old = world.await_roles()[0];
-        let epoch = world.nodes[old].role(0).map(|role| role.epoch);
-        world.exchanges[0].forget();
-        world.kill(old);
-        let oldest = world.await_news(0, LONG);
-        assert!(oldest < OLDEST + NOISE, "clients saw quotes as old as {oldest:?}");
-        let new = world.await_roles()[0];
-        let turns = world.turns(0);
-        assert!(turns == [new] || turns == [old, new], "{turns:?}");
-        assert!(world.nodes[new].role(0).map(|role| role.epoch) > epoch);
-        world.await_same(&SAME);
-        world.restart(old);
-        world.await_roles();
-        world.await_same(&SAME);
-    }
-    world.assert_within_budget(0);
-}
-
-#[test]
 fn an_orderly_stop_hands_over_at_once() {
-    let Some(mut world) = World::settled(1, 2) else {
-        return;
-    };
+    let Some(mut world) = World::settled(1, 2) else { return };
     let mut took = Vec::new();
     for _ in 0..3 {
         let old = world.await_roles()[0];
@@ -64,9 +38,7 @@ fn an_orderly_stop_hands_over_at_once() {
 
 #[test]
 fn a_collector_that_slept_is_refused_and_follows() {
-    let Some(mut world) = World::settled(1, 3) else {
-        return;
-    };
+    let Some(mut world) = World::settled(1, 3) else { return };
     let old = world.await_roles()[0];
     let exchange = &world.exchanges[0];
     // It sleeps in the middle of a response that nobody else may ever see.
@@ -104,9 +76,7 @@ fn a_collector_that_slept_is_refused_and_follows() {
 
 #[test]
 fn a_stop_waits_for_no_redis() {
-    let Some(mut world) = World::settled(1, 2) else {
-        return;
-    };
+    let Some(mut world) = World::settled(1, 2) else { return };
     for node in 0..2 {
         world.nodes[node].engine.set(Passage::Held);
         let begin = Instant::now();
@@ -118,9 +88,7 @@ fn a_stop_waits_for_no_redis() {
 
 #[test]
 fn a_cluster_that_was_away_goes_on_where_it_was() {
-    let Some(mut world) = World::settled(1, 2) else {
-        return;
-    };
+    let Some(mut world) = World::settled(1, 2) else { return };
     world.await_same(&SAME);
     let epoch = |world: &World| world.nodes[0].role(0).map(|role| role.epoch);
     let before = epoch(&world);

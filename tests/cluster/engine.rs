@@ -68,9 +68,7 @@ pub fn await_reunion(world: &World) {
 
 #[test]
 fn a_redis_that_dies_leaves_every_node_answering() {
-    let Some(mut world) = settled(3) else {
-        return;
-    };
+    let Some(mut world) = settled(3) else { return };
     let collector = world.await_roles()[0];
     world.redis.kill();
     await_down(&world);
@@ -79,32 +77,16 @@ fn a_redis_that_dies_leaves_every_node_answering() {
     assert!(world.nodes[collector].received_at(0) > before, "it does not collect for itself");
     world.redis.run();
     await_reunion(&world);
+    // It came back empty; now it is emptied while all are connected.
+    order(&world, &["FLUSHALL"]);
+    await_reunion(&world);
+    world.await_news(0, LONG);
     world.assert_within_budget(0);
 }
 
 #[test]
-fn a_redis_that_comes_back_empty_is_filled_again() {
-    let Some(mut world) = settled(2) else {
-        return;
-    };
-    for _ in 0..2 {
-        world.redis.kill();
-        await_down(&world);
-        world.redis.run();
-        await_reunion(&world);
-    }
-    // Nobody is told anything else than an empty one.
-    assert_eq!(world.redis.ask(&["FLUSHALL"]), Answer::Text("OK".to_string()));
-    await_reunion(&world);
-    world.await_news(0, LONG);
-    world.await_same(&SAME);
-}
-
-#[test]
 fn a_redis_that_comes_back_with_old_data_is_not_believed() {
-    let Some(mut world) = settled(2) else {
-        return;
-    };
+    let Some(mut world) = settled(2) else { return };
     world.redis.save();
     let polls = world.exchanges[0].count(binance::TICKERS);
     world.exchanges[0].await_asked(binance::TICKERS, polls + 10, LONG);
@@ -122,62 +104,44 @@ fn a_redis_that_comes_back_with_old_data_is_not_believed() {
     world.await_news(0, LONG);
 }
 
-#[test]
-fn a_redis_that_is_full_is_told_of_and_waited_for() {
-    let Some(world) = settled(2) else {
-        return;
-    };
-    let set = |key: &str, value: &str| {
-        let answer = world.redis.ask(&["CONFIG", "SET", key, value]);
-        assert_eq!(answer, Answer::Text("OK".to_string()));
-    };
-    set("maxmemory-policy", "noeviction");
-    set("maxmemory", "1");
+/// Has Redis do something.
+#[track_caller]
+fn order(world: &World, words: &[&str]) {
+    assert_eq!(world.redis.ask(words), Answer::Text("OK".to_string()));
+}
+
+/// Redis answers and refuses to write: some node says so, in these words, and all wait for it.
+#[track_caller]
+fn await_refused_writes(world: &World, words: &str) {
     eventually(LONG, || {
         let told = world.up().filter_map(|(_, node)| node.cluster_reason());
-        told.map(|(_, message)| message).find(|it| it.contains("out of memory"))
+        told.map(|(_, message)| message).find(|it| it.contains(words))
     });
-    watch(&world, Duration::from_secs(2));
-    set("maxmemory", "0");
+    watch(world, Duration::from_secs(2));
+}
+
+#[test]
+fn a_redis_that_is_full_is_told_of_and_waited_for() {
+    let Some(world) = settled(2) else { return };
+    order(&world, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    order(&world, &["CONFIG", "SET", "maxmemory", "1"]);
+    await_refused_writes(&world, "out of memory");
+    order(&world, &["CONFIG", "SET", "maxmemory", "0"]);
     await_reunion(&world);
 }
 
 #[test]
-fn a_redis_that_forgot_its_scripts_is_told_them_again() {
-    let Some(world) = settled(2) else {
-        return;
-    };
-    let collector = world.await_roles();
-    for _ in 0..3 {
-        assert_eq!(world.redis.ask(&["SCRIPT", "FLUSH"]), Answer::Text("OK".to_string()));
-        world.await_news(0, LONG);
-    }
-    assert_eq!(world.await_roles(), collector);
-    world.await_same(&SAME);
-}
-
-#[test]
 fn a_redis_that_became_a_replica_is_told_of_and_waited_for() {
-    let (Some(world), Some(primary)) = (settled(2), Redis::start(&[])) else {
-        return;
-    };
-    let port = primary.addr().port().to_string();
-    let ok = Answer::Text("OK".to_string());
-    assert_eq!(world.redis.ask(&["REPLICAOF", "127.0.0.1", &port]), ok);
-    eventually(LONG, || {
-        let told = world.up().filter_map(|(_, node)| node.cluster_reason());
-        told.map(|(_, message)| message).find(|it| it.contains("read-only replica"))
-    });
-    watch(&world, Duration::from_secs(2));
-    assert_eq!(world.redis.ask(&["REPLICAOF", "NO", "ONE"]), ok);
+    let (Some(world), Some(primary)) = (settled(2), Redis::start(&[])) else { return };
+    order(&world, &["REPLICAOF", "127.0.0.1", &primary.addr().port().to_string()]);
+    await_refused_writes(&world, "read-only replica");
+    order(&world, &["REPLICAOF", "NO", "ONE"]);
     await_reunion(&world);
 }
 
 #[test]
 fn a_redis_that_hangs_is_given_up_and_taken_again() {
-    let Some(world) = settled(2) else {
-        return;
-    };
+    let Some(world) = settled(2) else { return };
     world.redis.signal("STOP");
     await_down(&world);
     watch(&world, Duration::from_secs(2));

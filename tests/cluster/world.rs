@@ -71,7 +71,6 @@ pub struct Role {
     pub is_collector: bool,
     pub is_alone: bool,
     pub epoch: i64,
-    pub lag_ms: Option<i64>,
 }
 
 impl World {
@@ -82,22 +81,16 @@ impl World {
 
     /// The same with so many markets each, and these more arguments of Redis.
     pub fn with(exchanges: usize, markets: usize, arguments: &[&str]) -> Option<World> {
-        let redis = Redis::start(arguments)?;
-        Some(World {
-            exchanges: (0..exchanges)
-                .map(|at| Binance::generated(markets, at as u64 + 1))
-                .collect(),
-            ..World::around(redis, 0)
-        })
+        let mut world = World::around(Redis::start(arguments)?, 0);
+        world.exchanges = generated(exchanges, markets);
+        Some(world)
     }
 
     /// So many exchanges around this Redis.
     pub fn around(redis: Redis, exchanges: usize) -> World {
         World {
             redis,
-            exchanges: (0..exchanges)
-                .map(|at| Binance::generated(MARKETS, at as u64 + 1))
-                .collect(),
+            exchanges: generated(exchanges, MARKETS),
             nodes: Vec::new(),
             budget: (60_000, 60_000),
             backfill: 60,
@@ -115,17 +108,6 @@ impl World {
         world.add(nodes);
         world.await_roles();
         Some(world)
-    }
-
-    /// Two nodes and one exchange that allows so many requests in so many milliseconds, whose history is not
-    /// fetched; and the one that collects.
-    pub fn tight(budget: (u32, u32)) -> Option<(World, usize)> {
-        let mut world = World::new(1)?;
-        world.budget = budget;
-        world.backfill = 0;
-        world.add(2);
-        let collector = world.await_roles()[0];
-        Some((world, collector))
     }
 
     /// Starts so many more nodes.
@@ -425,12 +407,7 @@ impl Node {
         let told = all.items().iter().find(|it| it["id"] == &*id)?;
         let [is_collector, is_alone] = ["collector", "alone"].map(|role| told["role"] == role);
         assert!(is_collector || is_alone || told["role"] == "follower", "{told}");
-        Some(Role {
-            is_collector,
-            is_alone,
-            epoch: told["epoch"].integer()?,
-            lag_ms: told["lagMs"].integer(),
-        })
+        Some(Role { is_collector, is_alone, epoch: told["epoch"].integer()? })
     }
 
     /// What it says of Redis: `up` or `down`.
@@ -487,6 +464,11 @@ impl Node {
         });
         rows.expect("a query").map(|row| row.expect("a row")).collect()
     }
+}
+
+/// So many exchanges of so many markets.
+fn generated(exchanges: usize, markets: usize) -> Vec<Binance> {
+    (1..=exchanges as u64).map(|seed| Binance::generated(markets, seed)).collect()
 }
 
 /// Lets so much time pass.

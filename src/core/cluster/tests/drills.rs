@@ -42,9 +42,7 @@ fn nodes_that_start_without_an_engine_collect_a_quarter_each_and_join_when_it_co
     world.run(90_000);
     world.is_fresh(12_000);
     world.is_engine_up = true;
-    world.run(5000);
-    world.ends_with_one_collector_each();
-    world.agrees(3100);
+    world.comes_together(5000, 3100);
     world.run(60_000);
 }
 
@@ -119,9 +117,7 @@ fn entries_that_a_node_cannot_read_cost_it_no_more_than_themselves() {
     assert_eq!(world.role(follower, 0), "alone");
     assert!(world.health(follower).contains("cluster_alone"), "{}", world.health(follower));
     world.model.format = None;
-    world.run(5000);
-    world.ends_with_one_collector_each();
-    world.agrees(3100);
+    world.comes_together(5000, 3100);
 }
 
 #[test]
@@ -132,8 +128,7 @@ fn a_source_that_others_lack_stays_where_it_is() {
     let epochs: Vec<u64> = (0..3).map(|source| world.epoch(source)).collect();
     for _ in 0..2 {
         let config = world.config(world.nodes.len(), &["one"]);
-        world.nodes.push(None);
-        world.start_with(world.nodes.len() - 1, config);
+        world.add_with(config);
     }
     world.run(60_000);
     let after: Vec<u64> = (0..3).map(|source| world.epoch(source)).collect();
@@ -161,9 +156,7 @@ fn a_collector_that_does_not_reach_its_exchange_hands_it_over_once_and_then_rare
     world.run(600_000);
     assert!(world.epoch(0) - before < 40, "{}", world.epoch(0) - before);
     (0..3).for_each(|at| world.node(at).is_shut_in = false);
-    world.run(60_000);
-    world.ends_with_one_collector_each();
-    world.agrees(3100);
+    world.comes_together(60_000, 3100);
 }
 
 #[test]
@@ -181,9 +174,7 @@ fn a_slow_engine_holds_up_no_poll() {
         }
         world.is_fresh(12_000);
         world.delay_ms = 0;
-        world.run(5000);
-        world.ends_with_one_collector_each();
-        world.agrees(3100);
+        world.comes_together(5000, 3100);
     }
 }
 
@@ -232,8 +223,7 @@ fn another_exchange_under_the_same_id_is_told_of_where_it_came_later() {
         url: crate::config::Url::parse("http://10.0.0.1:9/other").ok(),
         ..config.sources[0].clone()
     };
-    world.nodes.push(None);
-    world.start_with(1, config);
+    world.add_with(config);
     world.run(10_000);
     assert_eq!((world.role(0, 0), world.role(1, 0)), ("collector", "alone"));
     let health = world.health(1);
@@ -248,14 +238,11 @@ fn another_exchange_under_the_same_id_is_told_of_where_it_came_later() {
 fn two_nodes_of_one_name_are_told_apart() {
     let mut world = World::settled(2);
     let config = world.config(0, &SOURCES);
-    world.nodes.push(None);
-    world.start_with(2, config);
+    world.add_with(config);
     world.run(10_000);
     assert!(world.health(2).contains("cluster_name"), "{}", world.health(2));
     assert!(!world.health(0).contains("cluster_name"), "{}", world.health(0));
-    world.run(20_000);
-    world.ends_with_one_collector_each();
-    world.agrees(2100);
+    world.comes_together(20_000, 2100);
     // The engine dies: each of the three has its part.
     world.is_engine_up = false;
     world.run(90_000);
@@ -314,8 +301,7 @@ fn a_follower_that_is_told_of_another_market_by_a_reload_has_it_at_once() {
     };
     for at in 0..2 {
         let first = config(&world, at, &["BTC/USDT"]);
-        world.nodes.push(None);
-        world.start_with(at, first);
+        world.add_with(first);
     }
     world.run(8000);
     let collector = world.collectors(0)[0];

@@ -161,6 +161,12 @@ impl World {
         self.start_with(at, self.config(at, &SOURCES));
     }
 
+    /// Starts one more node.
+    fn add_with(&mut self, config: Config) {
+        self.nodes.push(None);
+        self.start_with(self.nodes.len() - 1, config);
+    }
+
     fn start_with(&mut self, at: usize, config: Config) {
         let boot = self.rng.next_u64();
         let core = Core::new(config, None, ProcessFacts::default, boot, self.now());
@@ -289,15 +295,11 @@ impl World {
                 bytes.extend_from_slice(piece);
                 true
             });
-            let Some(wire) = node.wires.get_mut(&key).filter(|_| !bytes.is_empty()) else {
-                break;
-            };
+            let Some(wire) = node.wires.get_mut(&key).filter(|_| !bytes.is_empty()) else { break };
             wire.bytes.extend_from_slice(&bytes);
             node.core.handle(key, Event::Sent(bytes.len()), now);
         }
-        let Some(wire) = node.wires.get_mut(&key) else {
-            return;
-        };
+        let Some(wire) = node.wires.get_mut(&key) else { return };
         let Some(engine) = wire.engine else {
             return self.exchange(at, key, node);
         };
@@ -346,9 +348,7 @@ impl World {
     /// The exchange answers at once.
     fn exchange(&mut self, at: usize, key: Key, node: &mut Node) {
         let now = self.now();
-        let Some(wire) = node.wires.get_mut(&key) else {
-            return;
-        };
+        let Some(wire) = node.wires.get_mut(&key) else { return };
         let text = String::from_utf8_lossy(&wire.bytes).into_owned();
         if !text.ends_with("\r\n\r\n") {
             return;
@@ -383,6 +383,10 @@ impl World {
         nodes.filter(|(_, node)| node.as_ref().is_some_and(collects)).map(|(at, _)| at).collect()
     }
 
+    fn all_collectors(&self) -> [Vec<usize>; SOURCES.len()] {
+        std::array::from_fn(|source| self.collectors(source))
+    }
+
     /// Each source has one collector: at once, or as soon as the one that is being given away has.
     fn ends_with_one_collector_each(&mut self) {
         let each = |world: &World| (0..SOURCES.len()).all(|it| world.collectors(it).len() == 1);
@@ -395,6 +399,13 @@ impl World {
         for (source, name) in SOURCES.iter().enumerate() {
             assert_eq!(self.collectors(source).len(), 1, "{name}");
         }
+    }
+
+    /// After this time, all is as it should be: one collector each, and the same quotes everywhere.
+    fn comes_together(&mut self, ms: u64, most_ms: i64) {
+        self.run(ms);
+        self.ends_with_one_collector_each();
+        self.agrees(most_ms);
     }
 
     /// All nodes serve the same quotes, none of them older than this: at once, or as soon as the poll that is on
@@ -574,22 +585,19 @@ fn a_paused_collector_asks_before_it_calls_the_exchange_again() {
     world.node(paused).is_paused = false;
     world.run(3000);
     assert_eq!(world.doubled(since, 500), 0);
-    world.run(6000);
-    world.ends_with_one_collector_each();
-    world.agrees(2100);
+    world.comes_together(6000, 2100);
 }
 
 #[test]
 fn without_engine_collectors_go_on_and_followers_begin_once_their_quotes_are_stale() {
     let mut world = World::settled(3);
-    let before: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+    let before = world.all_collectors();
     for is_wiped in [false, true] {
         let old = world.model.clone();
         world.is_engine_up = false;
         let since = world.ms;
         world.run(14_000);
-        let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
-        assert_eq!(before, after);
+        assert_eq!(before, world.all_collectors());
         assert_eq!(world.doubled(since, 500), 0);
         world.run(6000);
         assert!((0..3).all(|source| world.collectors(source) == [0, 1, 2]));
@@ -601,8 +609,7 @@ fn without_engine_collectors_go_on_and_followers_begin_once_their_quotes_are_sta
         world.is_engine_up = true;
         world.run(5000);
         world.ends_with_one_collector_each();
-        let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
-        assert_eq!(before, after, "former collectors come first");
+        assert_eq!(before, world.all_collectors(), "former collectors come first");
         world.agrees(3100);
         world.run(8000);
     }
@@ -617,9 +624,7 @@ fn a_collector_that_is_cut_off_collects_for_itself_and_its_late_entries_are_refu
     let both = world.collectors(0);
     assert_eq!(both, [0, 1], "one for all, one for itself");
     world.node(cut).is_cut = false;
-    world.run(10_000);
-    world.ends_with_one_collector_each();
-    world.agrees(2600);
+    world.comes_together(10_000, 2600);
 }
 
 #[test]
@@ -630,9 +635,7 @@ fn lost_replies_slow_replies_and_trimmed_streams_change_nothing() {
         let ms = 500 + world.rng.below(2000);
         world.run(ms);
     }
-    world.run(8000);
-    world.ends_with_one_collector_each();
-    world.agrees(2100);
+    world.comes_together(8000, 2100);
     world.delay_ms = 2000;
     world.run(20_000);
     world.ends_with_one_collector_each();
@@ -644,9 +647,7 @@ fn lost_replies_slow_replies_and_trimmed_streams_change_nothing() {
     world.run(2000);
     world.model.streams.values_mut().for_each(|it| drop(it.drain(..it.len() - 1)));
     world.node(follower).is_paused = false;
-    world.run(9000);
-    world.ends_with_one_collector_each();
-    world.agrees(2100);
+    world.comes_together(9000, 2100);
 }
 
 #[test]
@@ -680,9 +681,7 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
             assert!(why.contains(expected), "{why}");
         }
         world.model.refuses = None;
-        world.run(6000);
-        world.ends_with_one_collector_each();
-        world.agrees(3100);
+        world.comes_together(6000, 3100);
     }
 }
 
@@ -700,9 +699,7 @@ fn an_engine_that_accepts_and_says_nothing_is_left_after_its_deadline_every_time
     world.run(60_000);
     assert!((36..=46).contains(&world.engine_connects), "{}", world.engine_connects);
     world.is_mute = false;
-    world.run(10_000);
-    world.ends_with_one_collector_each();
-    world.agrees(3100);
+    world.comes_together(10_000, 3100);
 }
 
 #[test]
@@ -750,7 +747,7 @@ fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
     world.add(3);
     world.run(12_000);
     world.ends_with_one_collector_each();
-    let before: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+    let before = world.all_collectors();
     // The keys move while all run: nobody else collects for that.
     for to in [0, 1, 0] {
         let since = world.ms;
@@ -759,8 +756,7 @@ fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
         world.agrees(2100);
         world.run(5000);
         world.agrees(2100);
-        let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
-        assert_eq!(before, after);
+        assert_eq!(before, world.all_collectors());
         assert!(world.longest_gap(since) <= 2000);
     }
     // A node that has been sent on, and finds nobody there, comes back to where it was sent from.
@@ -769,9 +765,7 @@ fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
     world.model.is_deaf = Some(ENGINES[1].into());
     world.run(4000);
     world.model.keys_at = Some(ENGINES[0].into());
-    world.run(5000);
-    world.ends_with_one_collector_each();
-    world.agrees(3100);
+    world.comes_together(5000, 3100);
     world.epochs_are_unique();
 }
 
@@ -788,9 +782,7 @@ fn nodes_of_the_engine_that_send_each_other_the_keys_are_as_good_as_down() {
     // Each hop is a few commands, with a pause after some hops.
     assert!(world.model.asked < 2000, "{}", world.model.asked);
     world.model.is_circle = false;
-    world.run(6000);
-    world.ends_with_one_collector_each();
-    world.agrees(3100);
+    world.comes_together(6000, 3100);
 }
 
 #[test]
