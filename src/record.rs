@@ -223,21 +223,9 @@ mod tests {
         let ticker = |figures: [Option<i64>; 5]| {
             let [open, high, low, base_volume, quote_volume] =
                 figures.map(|figure| figure.map(Decimal::from));
-            Ticker {
-                last: Decimal::from(7),
-                bid: Some(Decimal::from(6)),
-                ask: None,
-                bid_volume: None,
-                ask_volume: None,
-                open,
-                high,
-                low,
-                change: None,
-                percentage: None,
-                base_volume,
-                quote_volume,
-                timestamp: Some(UnixMs(5)),
-            }
+            let (bid, timestamp) = (Some(Decimal::from(6)), Some(UnixMs(5)));
+            let bare = Ticker::of_last(Decimal::from(7));
+            Ticker { bid, open, high, low, base_volume, quote_volume, timestamp, ..bare }
         };
         let figures = [Some(20), Some(21), Some(22), None, Some(24)];
         let Ticker { open, high, low, base_volume, quote_volume, .. } = ticker(figures);

@@ -62,7 +62,9 @@ fn rows(demo: &Demo, market: &str, interval: &str, range: &str, now: i64) -> Vec
     let body = get(demo, "/api/v3/klines", &query, now);
     let interval = Interval::parse(interval.as_bytes()).unwrap();
     let row = |row: &Json| {
-        assert_eq!(row.as_array().unwrap().len(), 12);
+        let is_text = row.as_array().unwrap().iter().map(Json::is_string);
+        let types: String = is_text.map(|it| if it { 's' } else { 'n' }).collect();
+        assert_eq!(types, "nsssssnsnsss", "as those of Binance");
         let open_time = row[0].as_i64().unwrap();
         assert_eq!(row[6], interval.end_of(UnixMs(open_time)).0 - 1);
         Row {
@@ -172,38 +174,6 @@ fn a_minute_is_made_of_its_seconds_and_a_forming_candle_of_those_gone() {
 }
 
 #[test]
-fn the_last_price_is_the_close_of_every_forming_candle() {
-    for (seed, market, now) in samples(48) {
-        let (demo, name) = (Demo::new(seed), market.symbol);
-        let last = units(&ticker(&demo, name, now)["lastPrice"]);
-        for interval in Interval::ALL {
-            let row = rows(&demo, name, interval.name(), "&limit=1", now)[0];
-            assert_eq!(row.close, last, "seed {seed} {name} {} at {now}", interval.name());
-            assert!(row.open_time <= now && now <= row.close_time);
-        }
-    }
-}
-
-#[test]
-fn a_minute_is_what_somebody_who_watches_the_ticker_sees() {
-    for (seed, market, now) in samples(8) {
-        let (demo, name) = (Demo::new(seed), market.symbol);
-        let open_time = now - now % 60_000;
-        let price = |time: i64| units(&ticker(&demo, name, time)["lastPrice"]);
-        let open = price(open_time - 1);
-        let mut seen: Vec<i128> = vec![open];
-        seen.extend((0..60).map(|second| price(open_time + 1000 * second + 999)));
-        let later = open_time + 3_600_000;
-        let range = format!("&startTime={open_time}&limit=1");
-        let row = rows(&demo, name, "1m", &range, later)[0];
-        let (low, high) = (*seen.iter().min().unwrap(), *seen.iter().max().unwrap());
-        let watched = (open, high, low, seen[60]);
-        let label = format!("seed {seed} {name} at {now}");
-        assert_eq!(watched, (row.open, row.high, row.low, row.close), "{label}");
-    }
-}
-
-#[test]
 fn the_window_of_24_hours_is_exact_to_the_second() {
     let begins = [NOW - NOW % DAY_MS, NOW - NOW % DAY_MS - 1, DAY_MS, DAY_MS / 2, 0];
     let more = begins.map(|now| (1, &MARKETS[0], now));
@@ -254,16 +224,6 @@ fn a_ticker_is_sound() {
         assert_eq!(percent % 100_000, 0, "{label}: {percent}");
         let off = 100_000 * (last - open) - percent / 100_000 * open;
         assert!(2 * off.abs() <= open, "{label}: {percent}");
-    }
-}
-
-#[test]
-fn the_opening_price_is_the_last_price_of_a_day_ago() {
-    let demo = Demo::new(5);
-    for (_, market, now) in samples(24) {
-        let open = units(&ticker(&demo, market.symbol, now)["openPrice"]);
-        let then = units(&ticker(&demo, market.symbol, now - DAY_MS)["lastPrice"]);
-        assert_eq!(open, then, "{} at {now}", market.symbol);
     }
 }
 
@@ -329,15 +289,4 @@ fn the_same_call_gives_the_same_bytes_whatever_was_asked_before() {
     let (path, query) = calls[0];
     assert_ne!(call(&demo, path, query, NOW + 1000), first[0]);
     assert_ne!(call(&Demo::new(8), path, query, NOW), first[0]);
-}
-
-#[test]
-fn price_levels_are_those_of_real_markets() {
-    let figure = |market: &str| units(&ticker(&Demo::new(1), market, NOW)["lastPrice"]);
-    let dollar = 100_000_000;
-    assert!(figure("BTCUSDT") > 60_000 * dollar);
-    assert!((700..2000).contains(&figure("SHIBUSDT")));
-    // Prices of different pairs agree roughly between midnights, too.
-    let cross = figure("ETHUSDT") * dollar / figure("BTCUSDT");
-    assert!((figure("ETHBTC") - cross).abs() * 20 < cross);
 }

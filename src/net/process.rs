@@ -137,30 +137,16 @@ mod tests {
     use crate::config::SourceConfig;
 
     #[test]
-    fn the_cap_leaves_room_for_all_that_is_not_a_client() {
-        let mut config = Config {
-            sources: vec![SourceConfig::new("binance"); 2],
-            demo: None,
-            ..Config::default()
-        };
+    fn the_cap_and_the_least_number_of_files_leave_room_for_all_that_is_not_a_client() {
+        let sources = vec![SourceConfig::new("binance"); 2];
+        let mut config = Config { sources, demo: None, ..Config::default() };
         config.limits.connections_per_source = 3;
         assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64);
         assert_eq!(cap(&config, 100), MIN_CLIENTS);
         assert_eq!(cap(&config, 0), MIN_CLIENTS);
-        config.demo = Some(crate::config::DemoConfig::default());
-        assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64 - 32);
-    }
-
-    #[test]
-    fn the_least_number_of_files_is_known() {
-        let mut config = Config {
-            sources: vec![SourceConfig::new("binance"); 2],
-            demo: None,
-            ..Config::default()
-        };
-        config.limits.connections_per_source = 3;
         assert_eq!(needed(&config), 20 + 6 + 8);
         config.demo = Some(crate::config::DemoConfig::default());
+        assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64 - 32);
         assert_eq!(needed(&config), 20 + 12 + 8);
     }
 

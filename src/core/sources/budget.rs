@@ -502,22 +502,6 @@ mod tests {
     }
 
     #[test]
-    fn costs_of_five_and_of_one_stay_within_ten() {
-        let mut budget = budget(&[limit(10, 10)], 5);
-        let (mut now, mut spent) = (Mono(0), Vec::new());
-        for step in 0..200 {
-            let cost = if step % 3 == 0 { 5 } else { 1 };
-            now = budget.ready_at(cost, Purpose::Newest, 1, now);
-            spend(&mut budget, cost, Purpose::Newest, 1, now);
-            spent.push((now, cost));
-            let within = |(at, _): &&(Mono, u32)| now.since(*at) < Duration::from_secs(10);
-            let sum: u32 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
-            assert!(sum <= 10, "{sum} at {now:?}");
-        }
-        assert!(now < Mono(800_000_000), "it is used: {now:?}");
-    }
-
-    #[test]
     fn what_the_exchange_has_counted_is_a_floor_until_its_window_ends() {
         let sixty = limit(6000, 60);
         let mut budget = budget(&[sixty], 80);
@@ -582,18 +566,6 @@ mod tests {
             now = now + Duration::from_millis(200);
         }
         assert!(since >= 700, "{since}");
-    }
-
-    #[test]
-    fn others_that_spend_are_told_as_long_as_they_do() {
-        let sixty = limit(6000, 60);
-        let mut budget = budget(&[sixty], 80);
-        spend(&mut budget, 80, Purpose::Named, 1, Mono(70_000_000));
-        told(&mut budget, sixty, 80, Mono(70_100_000));
-        assert_eq!(budget.spent_by_others(Mono(70_100_000)), None);
-        told(&mut budget, sixty, 700, Mono(70_200_000));
-        assert_eq!(budget.spent_by_others(Mono(70_200_000)), Some(620));
-        assert_eq!(budget.spent_by_others(Mono(140_000_000)), None);
     }
 
     #[test]

@@ -205,8 +205,8 @@ pub fn route_to_exchange(profile: &Profile) -> Route {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, Credentials, Proxy, SourceConfig, Url};
-    use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved, SourceState};
+    use crate::config::{Config, Proxy, SourceConfig, Url};
+    use crate::core::{Action, Broken, Core, Event, ProcessFacts, SourceState};
     use crate::table::Key;
     use crate::time::{Mono, Now, UnixMs};
     use std::io::ErrorKind;
@@ -219,7 +219,6 @@ mod tests {
     struct Bench {
         core: Core,
         now: Now,
-        look_up: Option<LookUp>,
     }
 
     impl Bench {
@@ -233,7 +232,7 @@ mod tests {
             let mut config = Config { sources: vec![source], ..Config::default() };
             config.limits.connections_per_source = 1;
             let core = Core::new(config, None, ProcessFacts::default, 1, now);
-            Bench { core, now, look_up: None }
+            Bench { core, now }
         }
 
         fn pass(&mut self, time: Duration) {
@@ -249,9 +248,6 @@ mod tests {
                     Action::Close(key) => self.core.closed(key),
                     action => all.push(action),
                 }
-                if let Some(Action::Resolve(look_up)) = all.last() {
-                    self.look_up = Some(look_up.clone());
-                }
             }
             all
         }
@@ -266,32 +262,8 @@ mod tests {
             }
         }
 
-        /// The one thing that is wanted: the addresses of this name.
-        #[track_caller]
-        fn resolve(&mut self, expected: &str) {
-            let actions = self.actions();
-            match &actions[..] {
-                [Action::Resolve(look_up)] if look_up.host == expected => {}
-                actions => panic!("{actions:?}, not a look-up of {expected}"),
-            }
-        }
-
-        fn resolved(&mut self, addresses: Result<&[&str], &str>) {
-            let list = |texts: &[&str]| texts.iter().map(|it| address(it)).collect();
-            let addresses = addresses.map(list).map_err(str::to_string);
-            let look_up = self.look_up.clone().expect("a name is being looked up");
-            self.core.resolved(Resolved { look_up, addresses }, self.now);
-        }
-
         fn handle(&mut self, key: Key, event: Event<'_>) {
             self.core.handle(key, event, self.now);
-        }
-
-        fn answer(&mut self, key: Key, body: &str) {
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-            let sent = self.core.outgoing(key).len();
-            self.handle(key, Event::Sent(sent));
-            self.handle(key, Event::Received((head + body).as_bytes()));
         }
 
         #[track_caller]
@@ -302,76 +274,10 @@ mod tests {
             let states = [SourceState::Backoff, SourceState::Down];
             assert!(states.contains(&status.state), "{:?}", status.state);
         }
-
-        fn errors(&self) -> u64 {
-            self.core.cx.stats.sources[0].errors
-        }
-
-        /// Waits for the next poll: the back-off's first steps are below it.
-        fn back_off(&mut self) {
-            self.pass(Duration::from_secs(60));
-        }
     }
 
     fn address(text: &str) -> SocketAddr {
         text.parse().expect("an address")
-    }
-
-    #[test]
-    fn every_address_is_tried_before_a_poll_fails() {
-        let mut bench = Bench::new("http://a.com", None);
-        bench.resolve("a.com");
-        bench.resolved(Ok(&["1.1.1.1:80", "1.1.1.2:80", "[::1]:80"]));
-        for place in ["1.1.1.1:80", "[::1]:80"] {
-            let key = bench.connect(place);
-            bench.handle(key, Event::Failed(&REFUSED));
-            assert_eq!(bench.errors(), 0);
-        }
-        let key = bench.connect("1.1.1.2:80");
-        bench.handle(key, Event::Failed(&REFUSED));
-        bench.failed("market list: cannot connect: connection refused");
-        assert_eq!(bench.errors(), 1);
-        // The next poll asks anew, and does not wait for the answer.
-        bench.back_off();
-        let actions = bench.actions();
-        assert!(
-            matches!(actions[..], [Action::Resolve { .. }, Action::Connect(..)]),
-            "{actions:?}"
-        );
-    }
-
-    #[test]
-    fn an_address_that_swallows_everything_leaves_time_for_the_others() {
-        let mut bench = Bench::new("https://a.com", None);
-        bench.resolve("a.com");
-        bench.resolved(Ok(&["[::1]:443", "1.1.1.1:443"]));
-        bench.connect("[::1]:443");
-        bench.pass(Duration::from_millis(2500));
-        let actions = bench.actions();
-        let [Action::Connect(key, to)] = actions[..] else {
-            panic!("{actions:?}");
-        };
-        assert_eq!(to, address("1.1.1.1:443"));
-        bench.handle(key, Event::Connected);
-        let secure = Action::Secure(key, "a.com".to_string());
-        assert_eq!(bench.actions(), [secure]);
-        assert!(!bench.core.wants_read(key), "the handshake is the driver's");
-        assert!(bench.core.outgoing(key).is_empty());
-        bench.handle(key, Event::Secured);
-        assert!(bench.core.outgoing(key).to_vec().starts_with(b"GET /api/v3/exchangeInfo"));
-        // The one that worked is tried first from here on.
-        bench.answer(key, "[]");
-        bench.resolved(Ok(&["[::1]:443", "1.1.1.1:443"]));
-        bench.handle(key, Event::Eof);
-        bench.back_off();
-        // For the clock, and for the list again.
-        let actions = bench.actions();
-        let to = |action: &Action| match action {
-            Action::Connect(_, to) => Some(*to),
-            _ => None,
-        };
-        let tried: Vec<_> = actions.iter().filter_map(to).collect();
-        assert!(tried.starts_with(&[address("1.1.1.1:443")]), "{actions:?}");
     }
 
     #[test]
@@ -396,42 +302,9 @@ mod tests {
         check(true, false, "cannot connect to the proxy");
         check(true, true, "no tunnel through the proxy");
         let mut bench = Bench::new("https://a.com", None);
-        bench.resolve("a.com");
+        assert!(matches!(bench.actions()[..], [Action::Resolve(_)]));
         bench.pass(Duration::from_secs(20));
         bench.failed("market list: cannot resolve a.com: no answer in time");
-        // The name server still owes its answer: no second question meanwhile.
-        bench.back_off();
-        assert_eq!(bench.actions(), []);
-        bench.resolved(Ok(&["1.1.1.1:443"]));
-        bench.connect("1.1.1.1:443");
-    }
-
-    #[test]
-    fn known_addresses_outlive_the_name_server() {
-        let mut bench = Bench::new("http://a.com", None);
-        bench.resolve("a.com");
-        bench.resolved(Err("try again"));
-        bench.failed("market list: cannot resolve a.com: try again");
-        bench.back_off();
-        bench.resolve("a.com");
-        bench.resolved(Ok(&["1.1.1.1:80"]));
-        let key = bench.connect("1.1.1.1:80");
-        bench.handle(key, Event::Connected);
-        bench.handle(key, Event::Eof);
-        // That is the trouble of market lists. The clock is another kind.
-        let key = bench.connect("1.1.1.1:80");
-        bench.handle(key, Event::Connected);
-        bench.handle(key, Event::Eof);
-        bench.failed("clock: the connection was closed before the answer's end");
-        // After five minutes the name is asked for again, beside the poll and not before it.
-        bench.pass(Duration::from_secs(300));
-        let actions = bench.actions();
-        let [Action::Resolve { .. }, Action::Connect(key, _), ..] = actions[..] else {
-            panic!("{actions:?}");
-        };
-        bench.resolved(Err("try again"));
-        bench.handle(key, Event::Connected);
-        assert!(bench.core.outgoing(key).to_vec().starts_with(b"GET "));
     }
 
     #[test]
@@ -443,43 +316,6 @@ mod tests {
             bench.failed("market list: cannot connect: connection refused");
             bench.pass(Duration::from_secs(400));
         }
-    }
-
-    #[test]
-    fn a_proxy_is_asked_for_a_tunnel_and_its_name_is_the_one_that_is_looked_up() {
-        let proxy = Proxy {
-            host: "proxy.corp".to_string(),
-            port: 3128,
-            credentials: Some(Credentials { user: b"me".to_vec(), password: b"hunter2".to_vec() }),
-        };
-        let mut bench = Bench::new("https://a.com:8443", Some(proxy));
-        bench.resolve("proxy.corp");
-        bench.resolved(Ok(&["1.1.1.9:3128"]));
-        let key = bench.connect("1.1.1.9:3128");
-        bench.handle(key, Event::Connected);
-        let asked = bench.core.outgoing(key).to_vec();
-        assert!(asked.starts_with(b"CONNECT a.com:8443 HTTP/1.1\r\n"));
-        bench.handle(key, Event::Sent(asked.len()));
-        assert!(bench.core.outgoing(key).is_empty());
-        assert!(bench.core.wants_read(key));
-        bench.handle(key, Event::Received(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"));
-        bench.failed(
-            "market list: no tunnel through the proxy: status 407, the proxy rejects the user and password",
-        );
-        bench.back_off();
-        let actions = bench.actions();
-        let [Action::Resolve { .. }, Action::Connect(key, _)] = actions[..] else {
-            panic!("{actions:?}");
-        };
-        bench.resolved(Ok(&["1.1.1.9:3128"]));
-        bench.handle(key, Event::Connected);
-        bench.handle(key, Event::Received(b"HTTP/1.1 200 OK\r\n\r\n"));
-        assert_eq!(bench.actions(), [Action::Secure(key, "a.com".to_string())]);
-        let why = Broken::Text("the certificate has expired".into());
-        bench.handle(key, Event::Failed(&why));
-        let text = "TLS handshake: the certificate has expired";
-        // It was looked up just now.
-        bench.failed(&format!("market list: {text}"));
     }
 
     /// A list of blanks in gzip: 200 KB in 200 bytes.
@@ -517,11 +353,11 @@ mod tests {
         assert!(bench.core.wants_read(key));
         assert_eq!(bench.actions(), [Action::Flush(key)]);
         // The list is without a market: now it is whole.
-        assert_eq!(bench.errors(), 0);
+        assert_eq!(bench.core.cx.stats.sources[0].errors, 0);
         bench.handle(key, Event::Received(last));
         bench.core.work(bench.now);
         bench.actions();
-        assert_eq!(bench.errors(), 1);
+        assert_eq!(bench.core.cx.stats.sources[0].errors, 1);
         assert!(!bench.core.has_work());
     }
 }

@@ -221,30 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_dies_and_returns_is_told_once_each_with_the_number_of_markets() {
-        let mut bench = Bench::new(312);
-        assert!(bench.pass(10, &[A, B]).is_empty());
-        let lines = bench.pass(40, &[B]);
-        assert_eq!(lines, ["moved from=a to=b markets=312 reason=stale"]);
-        assert_eq!(bench.counts(), [(312, 0), (0, 0), (0, 0)]);
-        let lines = bench.pass(40, &[A, B]);
-        assert_eq!(lines, ["returned from=b to=a markets=312"]);
-        assert_eq!(bench.counts(), [(312, 312), (0, 0), (0, 0)]);
-        assert_eq!(bench.failover.next_due(), None);
-    }
-
-    #[test]
     fn each_step_down_the_order_and_each_step_back_up_counts_for_the_earlier_source() {
         let mut bench = Bench::new(1);
         bench.pass(1, &[A, B, C]);
-        let lines = bench.pass(20, &[B, C]);
-        assert_eq!(lines, ["moved from=a to=b markets=1 reason=stale"]);
-        let lines = bench.pass(20, &[C]);
-        assert_eq!(lines, ["moved from=b to=c markets=1 reason=stale"]);
-        let lines = bench.pass(15, &[B, C]);
-        assert_eq!(lines, ["returned from=c to=b markets=1"]);
-        let lines = bench.pass(15, &[A, B, C]);
-        assert_eq!(lines, ["returned from=b to=a markets=1"]);
+        assert_eq!(bench.pass(20, &[B, C]), ["moved from=a to=b markets=1 reason=stale"]);
+        assert_eq!(bench.pass(20, &[C]), ["moved from=b to=c markets=1 reason=stale"]);
+        assert_eq!(bench.pass(15, &[B, C]), ["returned from=c to=b markets=1"]);
+        assert_eq!(bench.pass(15, &[A, B, C]), ["returned from=b to=a markets=1"]);
         assert_eq!(bench.counts(), [(1, 1), (1, 1), (0, 0)]);
     }
 
@@ -264,8 +247,7 @@ mod tests {
         let symbol = bench.market.catalog.known()[0];
         let best = bench.market.quotes.best(&[A, B], symbol).map(|quote| quote.source);
         assert_eq!(best, Some(A));
-        let lines = bench.pass(15, &[A, B]);
-        assert_eq!(lines, ["returned from=b to=a markets=3"]);
+        assert_eq!(bench.pass(15, &[A, B]), ["returned from=b to=a markets=3"]);
     }
 
     #[test]

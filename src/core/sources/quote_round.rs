@@ -412,18 +412,6 @@ mod tests {
     }
 
     #[test]
-    fn a_market_that_is_put_back_is_the_next() {
-        let mut round = round_of(1, 3);
-        for _ in 0..3 {
-            send(&mut round);
-        }
-        round.put_back(&[SymbolId(2)]);
-        assert_eq!(send(&mut round), Some(SymbolId(2)));
-        assert_eq!(send(&mut round), Some(SymbolId(3)));
-        assert_eq!(send(&mut round), None);
-    }
-
-    #[test]
     fn a_market_that_is_unknown_is_left_out_for_twice_as_long_each_time() {
         let (a, b) = (SymbolId(1), SymbolId(2));
         let mut round = QuoteRound::default();

@@ -215,9 +215,7 @@ impl World {
         let now = self.now();
         loop {
             let sent = self.core.outgoing(key).to_vec();
-            let Some(conn) = self.conns.get_mut(&key).filter(|_| !sent.is_empty()) else {
-                return;
-            };
+            let Some(conn) = self.conns.get_mut(&key).filter(|_| !sent.is_empty()) else { return };
             self.core.handle(key, Event::Sent(sent.len()), now);
             if conn.is_forgotten {
                 return;
@@ -300,8 +298,10 @@ fn a_half_dead_address_costs_one_poll_from_the_start() {
             let mut world =
                 World::new(&[(bad, manner), (B, Manner::Serves)], &names, None, POLL_MS);
             let longest = world.run(60_000);
-            // The market list and the clock are asked for together.
-            assert!(world.errors() <= 2, "{manner:?}: {} errors", world.errors());
+            // Where nobody is, the other one is tried before a poll fails. Otherwise the market list and the clock
+            // are asked for together.
+            let most = if HALF_DEAD.contains(&manner) { 2 } else { 0 };
+            assert!(world.errors() <= most, "{manner:?}: {} errors", world.errors());
             assert!(longest <= MOST_MS, "{manner:?}: {longest} ms");
             world.all_are_at(B);
         }
@@ -414,9 +414,7 @@ fn what_an_address_never_answers_is_repeated_once_though_it_answers_all_else() {
     let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
     world.set(A, Manner::HangsOnCandles);
     let btc = world.core.cx.market.catalog.find(b"BTC/USDT");
-    let Lookup::Known(symbol) = btc else {
-        panic!("{btc:?}");
-    };
+    let Lookup::Known(symbol) = btc else { panic!("{btc:?}") };
     let series = SeriesKey { source: SourceId(0), symbol, interval: Stored::M1 };
     let slot = Stored::M1.slot_of(world.now().unix);
     let until = world.ms + 600_000;

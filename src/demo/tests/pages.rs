@@ -3,32 +3,6 @@
 use super::*;
 
 #[test]
-fn a_closed_candle_never_changes() {
-    for (seed, market, now) in samples(24) {
-        for interval in Interval::ALL {
-            let at = |now: i64, range: &str| {
-                let rows = rows(&Demo::new(seed), market.symbol, interval.name(), range, now);
-                rows.into_iter().filter(move |row| row.close_time < now).collect::<Vec<_>>()
-            };
-            let before = at(now, "&limit=3");
-            let Some(first) = before.first() else {
-                continue;
-            };
-            // In its last millisecond it has its final values.
-            let range = format!("&startTime={}&limit={}", first.open_time, before.len());
-            let last = before.last().unwrap();
-            let at_end =
-                rows(&Demo::new(seed), market.symbol, interval.name(), &range, last.close_time);
-            assert_eq!(at_end, before, "seed {seed} {}", interval.name());
-            for later in [1, 1000, 61_000, 3_600_000, 40 * DAY_MS] {
-                let after = at(now + later, &range);
-                assert_eq!(after, before, "seed {seed} {}", interval.name());
-            }
-        }
-    }
-}
-
-#[test]
 fn pages_join_without_hole_or_overlap() {
     let demo = Demo::new(3);
     for interval in Interval::ALL {

@@ -105,18 +105,13 @@ fn longer_candles_and_the_quote_follow_the_minutes() {
             let forming = rows(&demo, "XY", interval.name(), "&limit=1", now)[0];
             assert_eq!(forming.close, last, "minute {minute} {interval:?}");
         }
-        let open = interval_open(Interval::H1, now);
-        let range = format!("&startTime={open}");
+        let range = format!("&startTime={}", Interval::H1.open_of(UnixMs(now)).0);
         let minutes = rows(&demo, "XY", "1m", &range, now);
         let hour = rows(&demo, "XY", "1h", "&limit=1", now)[0];
         assert_eq!(join(&minutes).ending_as(&hour), hour, "minute {minute}");
         let day = ticker(&demo, "XY", now);
         assert!(units(&day["lowPrice"]) <= last && last <= units(&day["highPrice"]));
     }
-}
-
-fn interval_open(interval: Interval, now: i64) -> i64 {
-    interval.open_of(UnixMs(now)).0
 }
 
 #[test]

@@ -38,21 +38,6 @@ fn tickers_have_binances_shape() {
 }
 
 #[test]
-fn klines_have_binances_shape() {
-    let body = get(&Demo::new(1), "/api/v3/klines", "symbol=XRPBTC&interval=1h&limit=3", NOW);
-    assert_eq!(fields("candles"), json!(["time", "open", "high", "low", "close", "volume"]));
-    for row in body.as_array().unwrap() {
-        let types: String = row
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|value| if value.is_string() { 's' } else { 'n' })
-            .collect();
-        assert_eq!(types, "nsssssnsnsss");
-    }
-}
-
-#[test]
 fn the_market_list_has_binances_shape_and_the_prices_keep_its_steps() {
     let demo = Demo::new(1);
     let info = get(&demo, "/api/v3/exchangeInfo", "", NOW);
