@@ -334,6 +334,15 @@ mod tests {
     }
 
     #[test]
+    fn every_accepted_form_finds_the_symbol_in_any_case() {
+        for asked in ["BTC/USDT", "BTC-USDT", "BTC_USDT", "BTCUSDT"] {
+            check(&["ETH/BTC", "BTC/USDT"], asked.as_bytes(), "BTC/USDT");
+            check(&["ETH/BTC", "BTC/USDT"], asked.to_lowercase().as_bytes(), "BTC/USDT");
+        }
+        check(&["1INCH/USDT"], b"1inchUsdt", "1INCH/USDT");
+    }
+
+    #[test]
     fn what_no_source_tracks_is_unknown_in_every_form() {
         for asked in ["FOO/BAR", "foo-bar", "foo_bar", "FOOBAR", "X", "BTC/USD"] {
             check(&["BTC/USDT", "!FOO/BAR"], asked.as_bytes(), "Unknown");
@@ -341,6 +350,37 @@ mod tests {
         // Never guessed by suffix: the parts are known, the market is not.
         check(&["BTC/USDT", "ETH/BTC"], b"ETHUSDT", "Unknown");
         check(&["BTC/USDT"], b"BTC/USDTX", "Unknown");
+    }
+
+    #[test]
+    fn what_cannot_be_a_symbol_is_malformed() {
+        let malformed: [&[u8]; 22] = [
+            b"",
+            b"/",
+            b"-",
+            b"/USDT",
+            b"BTC/",
+            b"BTC//USDT",
+            b"BTC/USDT/",
+            b"BTC-USDT-X",
+            b"BTC/US-DT",
+            b"BTC%2FUSDT",
+            b"BTC USDT",
+            b" BTC/USDT",
+            b"BTC/USDT\n",
+            b"BTC\0USDT",
+            b"\x7f",
+            b"BTC.X/USDT",
+            b"BTC:USDT",
+            b"BTC\\USDT",
+            "BTC/\u{20ae}".as_bytes(),
+            "\u{ff22}TC/USDT".as_bytes(),
+            b"BTC\xffUSDT",
+            b"*",
+        ];
+        for asked in malformed {
+            check(&["BTC/USDT"], asked, "Malformed");
+        }
     }
 
     #[test]
@@ -360,6 +400,18 @@ mod tests {
         check(&[&symbol(20, 20, "/")], symbol(20, 20, "").as_bytes(), &symbol(20, 20, "/"));
         check(&[], symbol(20, 21, "").as_bytes(), "Malformed");
         check(&[], &[b'A'; 1000], "Malformed");
+    }
+
+    #[test]
+    fn a_joined_form_of_two_known_symbols_is_off_and_the_other_forms_work() {
+        let met = ["AB/CD", "A/BCD", "ABC/D"];
+        check(&met, b"ABCD", "Unknown");
+        check(&met, b"AB-CD", "AB/CD");
+        check(&met, b"a/bcd", "A/BCD");
+        check(&met, b"abc_d", "ABC/D");
+        check(&["AB/CD", "!A/BCD"], b"ABCD", "AB/CD");
+        check(&["!AB/CD", "A/BCD", "!ABC/D"], b"ABCD", "A/BCD");
+        check(&["!AB/CD", "!A/BCD"], b"ABCD", "Unknown");
     }
 
     #[test]

@@ -221,6 +221,17 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_dies_and_returns_is_told_once_each_with_the_number_of_markets() {
+        let mut bench = Bench::new(312);
+        assert!(bench.pass(10, &[A, B]).is_empty());
+        assert_eq!(bench.pass(40, &[B]), ["moved from=a to=b markets=312 reason=stale"]);
+        assert_eq!(bench.counts(), [(312, 0), (0, 0), (0, 0)]);
+        assert_eq!(bench.pass(40, &[A, B]), ["returned from=b to=a markets=312"]);
+        assert_eq!(bench.counts(), [(312, 312), (0, 0), (0, 0)]);
+        assert_eq!(bench.failover.next_due(), None);
+    }
+
+    #[test]
     fn each_step_down_the_order_and_each_step_back_up_counts_for_the_earlier_source() {
         let mut bench = Bench::new(1);
         bench.pass(1, &[A, B, C]);
