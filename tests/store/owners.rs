@@ -6,11 +6,10 @@ use super::world::{self, batch};
 use crate::support::daemon::TempDir;
 use marketd::decimal::Decimal;
 use marketd::history::{
-    APPLICATION_ID, Batch, DiskJob, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError,
-    Unusable, VERSION,
+    APPLICATION_ID, Batch, LOG_SET_ASIDE, OpenError, Reply, StoreError, Unusable, VERSION,
 };
 use marketd::interval::Stored;
-use marketd::record::{Bounds, Candle, Edge, MarketRules};
+use marketd::record::{Candle, Edge};
 use marketd::store::HistoryReader;
 use std::path::{Path, PathBuf};
 
@@ -309,31 +308,6 @@ fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_t
     assert_eq!(highest.as_deref(), Ok(highs[1]));
     let sum = shell.query_row("SELECT sum(volume) FROM candles", [], |row| row.get::<_, f64>(0));
     assert!(sum.is_ok_and(|sum| (sum - 0.3).abs() < 1e-9));
-}
-
-#[test]
-fn rules_of_markets_come_back_as_they_were_written() {
-    let dir = TempDir::new();
-    let path = dir.path().join("history.db");
-    let rules = |places: u8| MarketRules {
-        amount_places: Some(places),
-        price: Bounds { min: Decimal::parse(b"0.00000100").ok(), max: None },
-        taker: Decimal::parse(b"0.001").ok(),
-        ..MarketRules::default()
-    };
-    let name = QuoteName { source: "binance".into(), symbol: "BTC/USDT".into() };
-    let mut bench = Bench::open(&path);
-    for places in [5, 6, 6] {
-        let mut batch = Batch::default();
-        batch.markets.insert(name.clone(), rules(places));
-        bench.write(places.into(), batch).expect("a sound disk");
-    }
-    bench.store().send(DiskJob::Load).expect("room in the queue");
-    let told = bench.wait(|answer| match answer {
-        Reply::Markets(list) => Ok(list),
-        other => Err(other),
-    });
-    assert_eq!(told, [(name, rules(6))]);
 }
 
 #[test]

@@ -207,25 +207,19 @@ mod tests {
 
     #[test]
     fn what_a_proxy_has_against_it_is_told() {
-        let check =
-            |answer: &str, credentials: Option<(&str, &str)>, expected: Result<bool, &str>| {
-                let route = route("https://okx.com", Some(credentials));
-                let taken = connected(&route).tunnel.receive(answer.as_bytes(), &route, MOST);
-                assert_eq!(taken, expected.map_err(str::to_string), "{answer:?}");
-            };
-        let wants = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno";
-        check(wants, None, Err("status 407, the proxy requires a user and password"));
-        let known = Some(("me", "hunter2"));
-        check(wants, known, Err("status 407, the proxy rejects the user and password"));
-        check("HTTP/1.1 502 Bad Gateway\r\n\r\n", known, Err("status 502"));
-        check("220 mail ready\r\n", None, Err("malformed answer: malformed version"));
+        let check = |answer: &str, expected: Result<bool, &str>| {
+            let route = route("https://okx.com", Some(None));
+            let taken = connected(&route).tunnel.receive(answer.as_bytes(), &route, MOST);
+            assert_eq!(taken, expected.map_err(str::to_string), "{answer:?}");
+        };
+        // What it refuses with is tried in `tests/tls.rs`.
         let early = "HTTP/1.1 200 OK\r\n\r\n\x15\x03";
-        check(early, None, Err("the proxy sent data before any request"));
+        check(early, Err("the proxy sent data before any request"));
         // RFC 9110, 9.3.6: what it says about a body is ignored.
         for field in ["Transfer-Encoding: chunked", "Transfer-Encoding: gzip", "Content-Length: x"]
         {
             for version in ["1.0", "1.1"] {
-                check(&format!("HTTP/{version} 200 OK\r\n{field}\r\n\r\n"), None, Ok(true));
+                check(&format!("HTTP/{version} 200 OK\r\n{field}\r\n\r\n"), Ok(true));
             }
         }
     }
