@@ -284,8 +284,9 @@ mod tests {
         assert_eq!(json, format!("{expected}\n"));
         let check = |line: &str, expected: &str| {
             let json = written(LineFormat::Json, Level::Info, line);
-            let (_, rest) = json.split_once(r#""target":"net","message":"#).expect("its begin");
-            assert_eq!(rest, format!("{expected}}}\n"));
+            let members = json.trim_matches(['{', '}', '\n']);
+            let (_, rest) = members.split_once(r#""target":"net","message":"#).expect("its begin");
+            assert_eq!(rest, expected);
         };
         let told = r#"request failed source=a what="a \"b\" c=d\n\u{1b}\\" ms=0.061 status=503 took=-2 by=0x1 at=007"#;
         check(

@@ -378,7 +378,7 @@ mod tests {
     fn after_an_error_every_call_says_it_again() {
         let mut notes = Notes::default();
         let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
-        let error = reading.feed(b"[}", &mut notes);
+        let error = reading.feed(b"[,", &mut notes);
         assert!(matches!(error, Err(ReadError::Malformed { at: 1, .. })));
         assert_eq!(reading.feed(b"[]", &mut notes), error);
         assert_eq!(reading.finish(200), error);
