@@ -38,7 +38,7 @@ pub fn send(
                 return Outcome::Sent;
             }
             let key = key();
-            // Whether there is room may be different with each request.
+            // There may be room at one request and none at the next, so the response must not be repeated.
             view.now();
             if view.compressed.has_room(&key, tag, length) {
                 let mut body = Output::default();

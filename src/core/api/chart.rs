@@ -33,8 +33,8 @@ const PART_BYTES: usize = 64 * 1024;
 /// Candles that decide which source a chart is from: the same as for a request without a limit.
 const CHOSEN_BY: usize = 500;
 
-/// Most parts of work to find the newest candle. More are needed only if many candles in a row are
-/// incomplete; then none can be sent.
+/// Most parts of work to find the newest candle. More parts are needed only if many candles in a row are
+/// incomplete. Then no candle is sent.
 const MOST_PARTS: usize = 8;
 
 /// A chart that waits for candles, or is made in parts.
@@ -63,7 +63,7 @@ impl Prepared for ChartRequest {
             return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
         }
         let mut chart = Box::new(DeferredChart::new(view, self.clone(), key));
-        // Of a longer one, nothing is made before its turn, so that it holds no rows until then.
+        // Nothing of a longer chart is made before its turn, so that it holds no rows until then.
         let is_short = chart.needed.clone().count() <= ROWS_A_PART;
         if !is_short || !chart.wanted.is_empty() || chart.step(view) != Advance::Done {
             return Ok(Outcome::Deferred(chart));
@@ -165,7 +165,7 @@ impl Deferred for DeferredChart {
             None => !view.market.catalog.sources_of(symbol).contains(&self.key.source),
         };
         if is_gone {
-            // Its candles are gone with the source, which a reload has ended: another one may have them.
+            // The source does not track the market any more. Another source may have the candles.
             let Ok(key) = choose(view, &self.request) else {
                 return Advance::Done;
             };
@@ -193,8 +193,8 @@ impl Deferred for DeferredChart {
     }
 }
 
-/// The series that the chart is made from: of the first source in the order of failover that knows the
-/// range, from memory or the file, or else of the one that knows most of it.
+/// The series that the chart is made from: of the first source in the order of failover that knows the whole
+/// range, from memory or the file, or else of the source that knows most of it.
 pub fn choose(view: &View<'_>, request: &ChartRequest) -> Result<SeriesKey, Error> {
     let (symbol, spec) = (request.symbol, &request.spec);
     let (catalog, charts) = (&view.market.catalog, &view.market.charts);

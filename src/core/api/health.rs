@@ -1,10 +1,10 @@
-//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it, which a
-//! log tells too (`log`).
+//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it. The health
+//! log (`log`) tells them too.
 //!
 //! Owns the closed set of reasons, and decides which of them hold now. It changes nothing.
 //!
-//! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
-//! looked at once, and nothing else that grows.
+//! Invariant: the state is `ok` if and only if there is no reason. Finding the reasons looks at each source
+//! once, and at nothing else that grows.
 
 pub mod log;
 
@@ -17,7 +17,7 @@ use crate::market::{QuoteCounts, Quotes, SourceId};
 use crate::named::named;
 use crate::time::Now;
 
-/// Which of the three is requested.
+/// Which of the three addresses is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// For people and monitoring: 503 while nothing can be served.
@@ -55,8 +55,8 @@ pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) {
     with_body(view, state, |body| out.extend_from_slice(body));
 }
 
-/// Passes the body to `send`. Balancers ask all the time: the JSON writer and a buffer on the heap would take
-/// a sixth longer, so only the reasons are written with them.
+/// Passes the body to `send`. Only the reasons are written with the JSON writer and a buffer on the heap:
+/// balancers ask all the time, and the whole body would take a sixth longer that way.
 #[inline]
 fn with_body(view: &View<'_>, state: State, send: impl FnOnce(&[u8])) {
     let mut figures = [0; BODY_BYTES];
@@ -169,7 +169,7 @@ named! {
         SourceRound "source_round"
         /// Another program or source spends the budget of this source's exchange.
         SourceBudget "source_budget"
-        /// What tells this source's time disagrees, or nothing tells it.
+        /// The witnesses of this exchange's time disagree, or there is none.
         SourceClockInDoubt "source_clock_in_doubt"
         /// There are quotes, and every one of them is stale.
         QuotesStale "quotes_stale"
@@ -197,7 +197,7 @@ named! {
 }
 
 impl Code {
-    /// True if somebody may have to act. The others belong to every start and stop.
+    /// True if somebody may have to act. The other reasons belong to every start and stop.
     pub fn is_trouble(self) -> bool {
         !matches!(self, Code::Stopping | Code::Starting | Code::SourceStarting)
     }
@@ -266,8 +266,8 @@ pub fn state(status: &Status, quotes: &Quotes) -> State {
     }
 }
 
-/// How the service does, in one line for people: for the service manager. It changes when a source changes
-/// its state, and with the backfill.
+/// The state of the service in one line for people, which the service manager shows. It changes when a source
+/// changes its state, and with the backfill.
 pub fn status_line(status: &Status) -> String {
     if status.stopping {
         return "Stopping".to_string();

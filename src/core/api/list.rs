@@ -1,8 +1,8 @@
 //! Long lists, which are made in parts: all rows in their order, or those that a client picks.
 //!
-//! Rows that are picked go through a set of the best ones, into which each step puts some and from which
-//! later steps take some: so thousands of rows are never ranked in one piece, and twenty of them cost no more
-//! than they need.
+//! If rows are picked, each step looks at some rows, and keeps the best ones so far in a set. Later steps
+//! write rows from this set. So thousands of rows are never ranked in one piece, and to pick twenty of them
+//! costs no more than it must.
 
 use super::body::{Body, send_kept};
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
@@ -22,11 +22,11 @@ use std::vec;
 /// Rows that are looked at in one part: some 0.1 ms.
 const LOOKS_A_PART: usize = 512;
 
-/// Rows that are written in one step: some 0.1 ms. It ends earlier once a part of the body is full.
+/// Rows that are written in one step: some 0.1 ms. A step ends earlier once a part of the body is full.
 const ROWS_A_PART: usize = 128;
 
-/// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
-/// list takes some turns.
+/// How often a list is begun again because values that decide its order have changed. A change of the catalog
+/// always begins it again: market lists come once an hour, and a list takes some turns.
 const MAX_RESTARTS: u8 = 2;
 
 /// What a list lists.
@@ -67,7 +67,7 @@ impl ListRequest {
 }
 
 impl Prepared for ListRequest {
-    /// Responds at once if the first part is all of it. A longer list is not begun before its turn, since it
+    /// Responds at once if the list has only one part. A longer list is not begun before its turn, since it
     /// takes memory for each row.
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         let is_short = self.kind.symbols(view).is_none_or(|it| it.len() <= ROWS_A_PART);
@@ -144,8 +144,9 @@ type Ranked = (Option<Rank>, usize, SymbolId);
 enum Rank {
     Ascending(Reverse<Decimal>),
     Descending(Decimal),
-    /// Of a search: how well it matches; how many markets have its quote asset; that asset; its turnover.
-    /// Turnovers are compared within one quote asset alone, and the quote asset of most markets comes first.
+    /// Of a search: how well the row matches; how many markets have its quote asset; that asset; its
+    /// turnover. So turnovers are compared only within one quote asset, and the quote asset of most markets
+    /// comes first.
     Match(Reverse<u8>, usize, Reverse<Box<str>>, Option<Decimal>),
 }
 
@@ -164,15 +165,15 @@ struct Rows {
     versions: (u64, u64),
     /// The rows that are still to be written or, if some are to be picked, looked at.
     symbols: vec::IntoIter<SymbolId>,
-    /// The best of those that match, as many as may be picked.
+    /// The best of the rows that match, as many as may be picked.
     best: BTreeSet<Ranked>,
-    /// How many of those that were looked at match.
+    /// How many of the rows that were looked at match.
     matching: usize,
-    /// How many match; `None` until all were looked at, and if all rows are written.
+    /// How many rows match. `None` until all were looked at, and if all rows are written.
     total: Option<usize>,
     /// Of a search, by quote asset: how many markets have it.
     markets: BTreeMap<Box<str>, usize>,
-    /// How many were taken, with those that are passed over.
+    /// How many rows were taken, including the rows that are passed over.
     taken: usize,
     has_rows: bool,
     is_stale: bool,
@@ -321,8 +322,8 @@ impl Deferred for LongList {
     }
 
     /// Begins the list. Begins it again if the catalog, or the values that decide the order, have changed
-    /// since the last step. After some such changes of the values the order stays, and each row is written as
-    /// it is at its turn.
+    /// since the last step. After `MAX_RESTARTS` the order stays, and each row is written with its values of
+    /// that moment.
     fn step(&mut self, view: &View<'_>) -> Advance {
         let LongList { request, restarts, rows } = self;
         let (catalog, quotes) = request.versions(view);
@@ -360,7 +361,7 @@ impl Deferred for LongList {
         let LongList { request, rows, .. } = *self;
         let ListRequest { kind, selection, query, decimals } = &request;
         let Some(Rows { total, is_stale, mut body, .. }) = rows else {
-            // A category that has gone since it was asked for.
+            // The category has gone since it was asked for.
             let id = if let ListKind::Category(id) = kind { id } else { b"".as_slice() };
             return send_error(&no_category(id), responder);
         };

@@ -17,7 +17,7 @@ use crate::time::UnixMs;
 /// Responds to `/api/v1/categories`.
 pub fn categories(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    // The response has no decimals; a wrong value is an error all the same.
+    // The response has no decimals, but a wrong value is an error here, too.
     call.only_decimals()?;
     let catalog = &view.market.catalog;
     let mut body = Body::default();
@@ -81,8 +81,8 @@ pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     Ok(body.send(view, responder, Head::json(None, cache), decimals.variant(), key))
 }
 
-/// Writes which candles of each interval are stored, of the first source with any: in the history file, or
-/// in memory if there is none.
+/// Writes which candles of each interval are stored, of the first source that has any: in the history file,
+/// or in memory if there is no file.
 fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
     let history = &view.status.history;
     let mut object = Object::open(out);

@@ -1,9 +1,9 @@
 //! The endpoints: the table of addresses, and the JSON of each response.
 //!
-//! Owns the wire format of every response, and the table of endpoints below; one file a family of
-//! endpoints. An endpoint sees the core through a [`View`]. It fills caches and changes nothing else: the
-//! JSON of a quote is kept with the quote, the rows of a chart with its series, and a [`Prepared`] request
-//! with the request's head. A response that takes more than one turn is handed back as an [`Outcome`].
+//! Owns the wire format of every response, and the table of endpoints below. Each family of endpoints has one
+//! file. An endpoint sees the core through a [`View`]. It fills caches and changes nothing else: the JSON of
+//! a quote is kept with the quote, the rows of a chart with its series, and a [`Prepared`] request with the
+//! request's head. A response that takes more than one turn is handed back as an [`Outcome`].
 //!
 //! The endpoints share `view` (what each is given), `records` (JSON of several endpoints), `list` (long
 //! lists) and `body`.
@@ -101,9 +101,9 @@ pub struct Row(Endpoint, Path, Handler);
 
 /// An address behind the base path.
 enum Path {
-    /// This one.
+    /// This address.
     Exactly(&'static str),
-    /// Everything that begins with this and goes on.
+    /// Every address that begins with this and goes on.
     Below(&'static str),
     /// One segment between these two.
     Between(&'static str, &'static str),
@@ -137,7 +137,7 @@ impl Path {
 
 /// What a request is for.
 pub enum Destination<'a> {
-    /// The same as an earlier request.
+    /// A request that was prepared when it came before.
     Prepared(Endpoint, &'a dyn Prepared),
     /// OPTIONS of any address.
     Options,
@@ -145,7 +145,7 @@ pub enum Destination<'a> {
     Found(&'static Row, Service, &'a [u8]),
     /// An address of this endpoint, or the target of a CONNECT, with a method that is not served.
     NotAllowed(Endpoint),
-    /// No address.
+    /// An address that is not in the table.
     NotFound,
 }
 
@@ -160,7 +160,7 @@ pub fn route<'a>(
         return Destination::Options;
     }
     match find(config, service, path) {
-        // A target without a leading slash is that of CONNECT, which is not served.
+        // Only CONNECT, which is not served, has a target without a leading slash.
         None if !path.starts_with(b"/") => Destination::NotAllowed(Endpoint::Unknown),
         None => Destination::NotFound,
         Some((row, _)) if !request.method.is_served() => Destination::NotAllowed(row.0),

@@ -25,8 +25,8 @@ pub enum Outcome {
     Stream(Box<StreamRequest>),
 }
 
-/// A request whose parameters are read. It is the same for the same line of a request until the catalog
-/// changes, and depends on no field of the head, no price and no candle.
+/// A request whose parameters are read. Equal request lines give equal prepared requests until the catalog
+/// changes. A prepared request depends on no field of the head, no price and no candle.
 pub trait Prepared: Debug {
     /// Responds to it.
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error>;
@@ -102,7 +102,7 @@ impl Round {
     }
 }
 
-/// A round that is over, or has told nothing new yet, is its version alone.
+/// A round that is over, or has told nothing new yet, is written as its version alone.
 impl Display for Round {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Round { places, version, before } = self;
@@ -161,7 +161,7 @@ pub enum StreamedSymbols {
 }
 
 impl StreamedSymbols {
-    /// The places of those that the request names.
+    /// The places of the symbols that the request names.
     pub fn places(&self) -> &[Option<SymbolId>] {
         match self {
             StreamedSymbols::Named(symbols) => symbols,
@@ -201,7 +201,7 @@ pub trait Deferred {
         Vec::new()
     }
 
-    /// True if it waits for them until its deadline, even if they are not on their way.
+    /// True if it waits for missing candles until its deadline, even if they are not on their way.
     fn is_patient(&self) -> bool {
         false
     }
@@ -234,7 +234,7 @@ pub struct ToCompress {
 }
 
 impl ToCompress {
-    /// With the head of the compressed body.
+    /// A response with this body. `head`: the head for the compressed body.
     pub fn new(key: CacheKey, tag: ETag, body: Output, head: &Head<'_>) -> ToCompress {
         let (head, fields) = (Head { fields: b"", ..*head }, head.fields.into());
         ToCompress { key, tag, body, compressed: None, head, fields }
@@ -248,7 +248,7 @@ impl ToCompress {
     }
 }
 
-/// Sends a body that is held with others.
+/// Sends a body that is shared with others who hold it.
 pub fn send_shared(head: &Head<'_>, body: &Arc<[u8]>, responder: &mut Responder<'_>) {
     if let Some(out) = responder.begin(head, body.len()) {
         out.share(body, 0..body.len());

@@ -1,8 +1,8 @@
 //! `/`: the page for people, and the index of all addresses for programs; and the files of the page.
 //!
 //! Owns which of the two a client gets, the files, and what a browser may do with them. The page links to the
-//! configuration in effect. The page is built in
-//! unless the feature `page` is off; then everybody gets the index.
+//! configuration in effect. The page is built in unless the feature `page` is off. Then everybody gets the
+//! index.
 
 use super::body::Body;
 use super::outcome::Outcome;
@@ -13,7 +13,7 @@ use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ContentType, ETag, Error, Head, Responder, normal_path, prefers_html};
 use crate::json::json;
 
-/// What a browser may do: nothing that does not come from here.
+/// What a browser may load: nothing that does not come from here.
 const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'\r\n";
@@ -39,12 +39,12 @@ static FILES: &[PageFile] = if described::HAS_PAGE { files! {
     "service.js" "slots.js" "spark.js" "table.js" "text.js" "time.js" "tools.js" "views.js"
 } } else { &[] };
 
-/// Responds to `/`, and leads a client there that has left out the slash.
+/// Responds to `/`, and redirects a client that has left out the slash.
 pub fn root(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     if call.rest.is_empty() {
         return Ok(add_slash(call, responder));
     }
-    // The page asks for quotes and charts beside itself.
+    // The page requests quotes and charts from the addresses beside its own.
     let base = call.view.config.base_path.as_bytes();
     let is_home = normal_path(call.request.path).strip_suffix(b"/") == Some(base);
     let has_quotes = call.service != Service::Ecosystem && is_home;
@@ -87,7 +87,7 @@ fn send(
         content_type,
         fields: &fields,
         by_media,
-        // There is one version of it in each run.
+        // The file has one version in each run.
         ..Head::json(Some(ETag::new(0, b'p')), Cache::NoCache)
     };
     let key = || CacheKey::new(address, ());
@@ -126,8 +126,8 @@ fn index(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
     Body::from_text(&text).send(call.view, responder, head, b'i', CacheKey::new("/", ()))
 }
 
-/// Leads to the address with a slash, relative to the one without. References in the page are relative to
-/// what is before the last slash.
+/// Redirects to the same address with a slash, because references in the page are relative to what is before
+/// the last slash. The redirect is relative, too.
 fn add_slash(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
     let last = call.request.path.rsplit(|byte| *byte == b'/').next();
     let mut fields = b"Location: ".to_vec();

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// What a client picks of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Selection {
-    /// The order; by default that of the list.
+    /// The order; by default the order of the list.
     pub sort: Option<Sort>,
     /// The greatest value comes first.
     pub descending: bool,
@@ -56,7 +56,7 @@ impl Selection {
         let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
         let offset = count(&offset, Error::bad("invalid_offset", "offset", ""), 0..=usize::MAX)?;
         Ok(Some(Selection {
-            // An order without a value is that of the symbols.
+            // An order without a value to sort by is the order of the symbols.
             sort: sort.or(descending.map(|_| Sort::Symbol)),
             descending: descending == Some(true),
             limit,
@@ -128,7 +128,7 @@ pub fn find(needle: &[u8], name: &SymbolName) -> bool {
         || (needle.len() > 1 && is_in([name.base(), name.quote()].concat().as_bytes()))
 }
 
-/// How well a symbol matches that has this part; less is better.
+/// How well a symbol that has this part matches. Less is better.
 pub fn match_rank(needle: &[u8], name: &SymbolName) -> u8 {
     let joined = [name.base(), name.quote()].concat();
     let text = if needle.contains(&b'/') { name.as_str() } else { &joined };

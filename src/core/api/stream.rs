@@ -1,7 +1,7 @@
 //! `/api/v1/stream`: its parameters, its head, and the text of its events.
 //!
-//! Owns the wire format (WHATWG HTML, 9.2). What is sent when is decided by `clients::streams`. Every event
-//! is written without its empty line, so that its id can follow once it is known.
+//! Owns the wire format (WHATWG HTML, 9.2). `clients::streams` decides what is sent when. Every event but
+//! `alive` and `bye` is written without its empty line, so that its id can follow once it is known.
 //!
 //! # To add an event
 //!
@@ -90,7 +90,7 @@ struct Names<'c, 'r> {
     unknown: BTreeMap<usize, Box<[u8]>>,
     /// True if one of the symbols is served.
     is_served: bool,
-    /// Why the last one that is not served is not.
+    /// Why the last name that is not served is not served.
     error: Option<Error>,
 }
 
@@ -123,7 +123,7 @@ impl Names<'_, '_> {
     }
 }
 
-/// Reads symbols, the first of which has this place. One that was named before is `None`.
+/// Reads symbols. `first`: the place of the first one. A symbol that was named before is `None`.
 fn read_symbols(
     names: &mut Names<'_, '_>,
     text: &[u8],
@@ -157,7 +157,7 @@ fn read_charts(names: &mut Names<'_, '_>, text: &[u8]) -> Result<Vec<ChartPlace>
             return Err(Error::bad("invalid_interval", "charts", message));
         };
         let symbol = if texts.insert(item) { names.read(place, name, "charts")? } else { None };
-        // Where nothing has been collected yet, the stream waits for it.
+        // If nothing has been collected yet, the stream waits for it.
         if let Some(symbol) = symbol
             && let Err(error) = (Followed { symbol, interval, source: names.source }).series(view)
             && error.status == 400
@@ -178,8 +178,8 @@ pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
     responder.begin_endless(&head, body)
 }
 
-/// Appends how many milliseconds a client is to wait before it connects again. It is a part of an event:
-/// some clients take it for one if it stands alone.
+/// Appends how many milliseconds a client is to wait before it connects again. This must be a part of an
+/// event: if it stood alone, some clients would take it for an event.
 pub fn write_retry(out: &mut Vec<u8>, wait_ms: u64) {
     out.extend_from_slice(format!("retry: {wait_ms}\n").as_bytes());
 }
@@ -231,7 +231,7 @@ pub fn why_chart_gone(view: &View<'_>, chart: &Followed) -> Option<&'static str>
     chart.series(view).err().filter(|error| error.status != 503).map(|error| error.code)
 }
 
-/// True if a source tracks the symbol, or this one, if given.
+/// True if `source` tracks the symbol or, if no source is given, any source.
 pub fn is_served(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> bool {
     view.market.catalog.is_known(symbol) && view.check_tracked(symbol, source).is_ok()
 }

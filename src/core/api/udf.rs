@@ -1,7 +1,7 @@
 //! `/udf/...`: TradingView's protocol for data feeds (UDF), as the adapter of its charting library speaks it.
 //!
-//! Times are in seconds. What cannot be answered is `{"s":"error","errmsg":...}` with status 200, because the
-//! adapter reads nothing else. Candles, quotes and symbols are those of the other addresses, digit for digit.
+//! Times are in seconds. An error is `{"s":"error","errmsg":...}` with status 200, because the adapter reads
+//! nothing else. Candles, quotes and symbols are the same as at the other addresses, digit for digit.
 //!
 //! `/udf/symbols` describes a market as a charting library wants it. `/udf/quotes` has the quotes of some
 //! markets. `/udf/search` lists the markets whose symbols contain a text: the best match first, and among
@@ -60,7 +60,7 @@ pub fn send(
     Body::from_text(text).send(view, responder, Head::json(None, cache), VARIANT, key)
 }
 
-/// An exchange as the library lists them. The empty id stands for all exchanges.
+/// An exchange as the library lists it. The empty id stands for all exchanges.
 fn as_exchange(id: &str) -> impl Value {
     move |out: &mut Vec<u8>| {
         let name = if id.is_empty() { "All exchanges" } else { id };
@@ -79,7 +79,7 @@ pub fn time(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
 /// Digits behind the point of the largest price scale below 2^53: scripts round greater integers.
 const MOST_PLACES: u32 = 15;
 
-/// Digits behind the point where neither the exchange nor a quote tells.
+/// Digits behind the point if neither the exchange nor a quote tells.
 const DEFAULT_PLACES: u32 = 8;
 
 /// A market, and the source that a client has named before it: `SOURCE:BASE/QUOTE`.
@@ -174,7 +174,7 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     Ok(send(view, responder, view.until_any_poll(), CacheKey::new("/udf/quotes", ()), &text))
 }
 
-/// Writes the quote of a market that a client names so, or why there is none.
+/// Writes the quote of the market that `item` names, or why there is none.
 fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
     let quote = find(view, item).and_then(|named| {
         let quote = view.served_quote(named.symbol, named.source);
@@ -217,7 +217,7 @@ fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
 /// The most results: some screens.
 const MAX_RESULTS: usize = 200;
 
-/// What a client gets that does not say how much it wants.
+/// The most results if the client does not say how many it wants.
 const DEFAULT_RESULTS: usize = 30;
 
 /// Responds to `/udf/search`.

@@ -29,7 +29,7 @@ pub struct View<'a> {
     pub boot: u64,
     /// The time of this turn.
     now: Now,
-    /// Until when what was told of the time stays as it is.
+    /// Until when the time changes nothing in what was made from this view.
     holds_until: Cell<Mono>,
     /// How to ask the system about the process.
     pub facts: fn() -> ProcessFacts,
@@ -51,7 +51,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The time of this turn. What is made of it is of this moment alone.
+    /// The time of this turn. A response that is made with it holds for this moment alone.
     pub fn now(&self) -> Now {
         self.holds_until.set(Mono(0));
         self.now
@@ -79,7 +79,7 @@ impl<'a> View<'a> {
         self.until(next.min().unwrap_or_default())
     }
 
-    /// Like [`View::until_any_poll`], but a stale response is asked for again at once.
+    /// Like [`View::until_any_poll`], but clients ask for a stale response again each time.
     pub fn until_any_poll_unless(&self, is_stale: bool) -> Cache {
         if is_stale { Cache::NoCache } else { self.until_any_poll() }
     }
@@ -93,15 +93,15 @@ impl<'a> View<'a> {
         Cache::MaxAge(seconds as u32)
     }
 
-    /// The latest time that may be on the clock of an exchange: while that is in doubt, this machine's counts
-    /// too.
+    /// The latest time that the clock of an exchange may show. While it is in doubt, this machine's clock
+    /// counts too.
     pub fn latest_time(&self, source: SourceId) -> UnixMs {
         let time = self.exchange_time(source);
         let doubt = self.status[source].clock_doubt.as_ref();
         doubt.map_or(time, |_| time.max(self.now().unix))
     }
 
-    /// The time on the clock of an exchange, of which only the minute may matter.
+    /// The time on the clock of an exchange. The response must depend only on the minute of it.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
         let status = &self.status[source];
         let time = status.exchange_time(self.now);

@@ -126,7 +126,7 @@ impl Clients {
         }
     }
 
-    /// True if a key may be that of a client. Every other key is that of a connection to an exchange, or to
+    /// True if a key may belong to a client. Every other key belongs to a connection to an exchange, or to
     /// the engine of the cluster.
     pub fn may_own(&self, key: Key) -> bool {
         self.connections.may_own(key)

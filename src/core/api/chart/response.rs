@@ -11,7 +11,7 @@ use crate::market::{ChartInfo, ChartPlan, REREAD, SeriesKey, floor_slot};
 use crate::time::UnixMs;
 use std::borrow::Cow;
 
-/// Seconds for which a chart may be cached that no poll will change.
+/// Seconds for which a chart that no poll will change may be cached.
 const SETTLED_S: u32 = 3600;
 
 /// A chart that is made, and what it was made for.

@@ -95,7 +95,7 @@ impl<'v> SeriesView<'v> {
 
     /// The last of these slots of which no answer of the exchange tells, as far as they follow each other.
     /// `None` if there are none. One answer is enough for the buckets of `interval` before the first candle,
-    /// but not for the one that has this candle.
+    /// but not for the bucket with that candle.
     pub fn newest_untold(&self, slots: Range<i64>, interval: Interval) -> Option<Range<i64>> {
         let mut untold = IntervalSet::from_iter(self.all_uncovered(slots));
         if let Some(told) = self.series.and_then(Series::told_before_first) {
@@ -145,8 +145,9 @@ impl<'v> SeriesView<'v> {
         Some(last_stretch(unread.start..end))
     }
 
-    /// The newest candles in the file, as many as a chart needs, if it ends with the newest ones and memory
-    /// has none of those: the exchange may have been away for longer than the chart is.
+    /// The newest candles in the file, as many as a chart needs. `None` if the chart does not end with the
+    /// newest candles, or memory has some of its slots. The exchange may have been away for longer than the
+    /// chart is.
     pub fn latest(&self, spec: &ChartSpec) -> Option<Range<i64>> {
         let needed = self.needed(spec);
         let has_some = |series: &Series| series.covered().within(needed.clone()).next().is_some();

@@ -1,7 +1,7 @@
-//! Charts of several markets in one response: for each symbol what the `Chart-` fields say of one chart, and
-//! its candles.
+//! Charts of several markets in one response. For each symbol, it has what the `Chart-` fields say of one
+//! chart, and the candles.
 //!
-//! Each chart is made as if it were requested alone. They wait for their candles together.
+//! Each chart is made as if it were requested alone. All charts wait for their candles together.
 
 use super::request::{ChartRequest, ChartsRequest, Fetch};
 use super::response::coverage;

@@ -1,8 +1,8 @@
 //! The health log: one line at each change of the service's health, and reminders of what lasts.
 //!
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
-//! hours is more than one line at its beginning. What comes and goes all the time does not flood the log: a
-//! few changes are told at once, others one in two minutes, with their count.
+//! hours is more than one line at its beginning. A reason that comes and goes all the time does not flood the
+//! log: a few changes are logged at once, and after these one line in two minutes, with their number.
 
 use super::{Reason, reasons, state};
 use crate::core::stats::Status;
@@ -20,8 +20,8 @@ const REMIND_MAX: Duration = Duration::from_secs(3600);
 /// The pause that each line about a change earns.
 const PAUSE: Duration = Duration::from_secs(120);
 
-/// The pauses that a line need not wait for, those of seven lines: a restart of one source takes four, and an
-/// outage of two sources as many.
+/// A line need not wait for the pauses of the last seven lines. A restart of one source takes four lines, and
+/// so does an outage of two sources.
 const SAVED: Duration = Duration::from_secs(7 * 120);
 
 /// See the module's page.
@@ -52,7 +52,7 @@ impl Lasting {
         Lasting { reason, since: now.unix, remind_at: now.mono + REMIND_FIRST, pause: REMIND_FIRST }
     }
 
-    /// True if it is to be repeated now. The next pause is longer.
+    /// True if the reason is to be repeated now. The next pause is longer.
     fn is_due(&mut self, now: Now) -> bool {
         if !self.reason.code.is_trouble() || now.mono < self.remind_at {
             return false;

@@ -1,4 +1,4 @@
-//! What the rows of the table read: the core's figures, those of the process, and the source of a row.
+//! What the rows of the table read: the figures of the core and of the process, and the source of a row.
 
 use crate::core::api::view::View;
 use crate::core::stats::{ClusterSource, ClusterStatus, HistoryStatus, HttpStatus, StreamStatus};

@@ -44,35 +44,35 @@ pub struct Metric {
 pub enum ReadMetric {
     /// A number of things or bytes.
     Count(fn(&Figures<'_>) -> u64),
-    /// The same; null if it is not known.
+    /// A count; null if it is not known.
     MaybeCount(fn(&Figures<'_>) -> Option<u64>),
     /// Yes or no.
     Flag(fn(&Figures<'_>) -> bool),
     /// A time.
     Time(fn(&Figures<'_>) -> UnixMs),
-    /// The same; null if it has never happened.
+    /// A time; null if it has never happened.
     MaybeTime(fn(&Figures<'_>) -> Option<UnixMs>),
     /// Milliseconds.
     Millis(fn(&Figures<'_>) -> u64),
-    /// The same; null if there are none.
+    /// Milliseconds; null if there are none.
     MaybeMillis(fn(&Figures<'_>) -> Option<u64>),
     /// Microseconds.
     Micros(fn(&Figures<'_>) -> u64),
     /// A text. At `/metrics`, a label of the figure 1.
     Text(for<'a> fn(&Figures<'a>) -> &'a str),
-    /// The same; null if there is none.
+    /// A text; null if there is none.
     MaybeText(for<'a> fn(&Figures<'a>) -> Option<&'a str>),
-    /// One of these words. At `/metrics`, a label of as many figures, of which one is 1.
+    /// One of these words. At `/metrics`, each word is the label of a figure: 1 for this word, 0 for others.
     OneOf(&'static [&'static str], fn(&Figures<'_>) -> &'static str),
     /// A number for each value of this label. The values never change.
     Each(&'static str, fn(&Figures<'_>) -> Vec<(&'static str, u64)>),
     /// Histograms, each with the labels that distinguish it from others of the name.
     Durations(for<'a> fn(&Figures<'a>) -> Vec<(String, &'a Histogram)>),
-    /// An object of these.
+    /// An object of these metrics.
     Object(&'static [Metric]),
-    /// An object of these, if this holds; else null, and nothing at `/metrics`.
+    /// An object of these metrics, if this holds; else null, and nothing at `/metrics`.
     MaybeObject(fn(&Figures<'_>) -> bool, &'static [Metric]),
-    /// A list with an object of these for each source.
+    /// A list with an object of these metrics for each source.
     Sources(&'static [Metric]),
 }
 
@@ -152,8 +152,8 @@ const SOURCE: &[Metric] = &[
     shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
     metric("state", "source_state",
         "The state of the source. `starting`: no quotes have come yet, and the last request did not fail. \
-         `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: the same, and \
-         no quotes have come for `staleAfterMs`, counted from the start where none ever came.",
+         `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: as `backoff`, \
+         and no quotes have come for `staleAfterMs`, counted from the start if none ever came.",
         OneOf(SourceState::NAMES, |it| it.source().state.name())),
     metric("polls", "source_polls_total", "Requests sent, of every kind.", Count(|it| it.source().polls)),
     metric("ok", "source_successes_total", "Requests answered well.", Count(|it| it.source().ok)),
@@ -292,7 +292,7 @@ const HTTP: &[Metric] = &[
     metric("connectionsOpen", "http_connections_open", "Open client connections.", Count(|it| it.http.open)),
     metric("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
         Count(|it| it.view.status.compressed_bytes as u64)),
-    metric("", "http_joined_bytes", "Bytes of charts that are kept as one piece, at most.",
+    metric("", "http_joined_bytes", "At most this many bytes of charts are kept as one piece.",
         Count(|it| it.view.status.joined_bytes as u64)),
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",
         Count(|it| it.http.total)),

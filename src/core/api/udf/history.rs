@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// The most candles of one response.
 const MAX_BARS: usize = 5000;
 
-/// The candles of a response to a request without a number of candles and without the beginning of a range.
+/// The candles of a response if the request has neither a number of candles nor the beginning of a range.
 const DEFAULT_BARS: usize = 500;
 
 /// Bytes of rows that are turned into columns in one part: some 0.05 ms.
@@ -72,7 +72,7 @@ enum Answer {
 /// Candles that are turned into columns, once it is known which are sent.
 struct Bars {
     plan: Arc<ChartPlan>,
-    /// Only those from this time on.
+    /// Only candles from this time on are sent.
     since: UnixMs,
     /// The next piece of the chart.
     next: usize,
@@ -84,7 +84,7 @@ struct Bars {
 enum Goal {
     /// All candles from `from` to `to`.
     Range,
-    /// So many candles before `to`.
+    /// A number of candles before `to`.
     Back,
     /// The newest candle before an empty range.
     Older,
@@ -218,8 +218,8 @@ impl History {
             unknown => unknown.clone(),
         };
         // The library also asks for what is before the first candle that it got, and for what is before
-        // `nextTime`: so only candles behind the unknown slots are sent (`since`), or `nextTime` is in them
-        // (`again`).
+        // `nextTime`. So only candles behind the unknown slots are sent (`since`), or `nextTime` is in the
+        // unknown slots (`again`).
         let (base, interval) = (self.chart.key.interval, self.chart.request.spec.interval);
         let since = unknown.as_ref().map_or(UnixMs(0), |slots| base.open_of(slots.end));
         let again = newest.as_ref();
