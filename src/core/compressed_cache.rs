@@ -54,7 +54,7 @@ impl CacheKey {
 #[derive(Default)]
 pub struct CompressedBodies {
     entries: HashMap<CacheKey, Entry>,
-    /// The keys of all entries. Those at the front are looked at next.
+    /// The keys of all entries. The keys at the front are looked at next.
     order: VecDeque<CacheKey>,
     /// The size of all entries.
     bytes: usize,
@@ -87,7 +87,7 @@ impl CompressedBodies {
         CompressedBodies { most_bytes, ..CompressedBodies::default() }
     }
 
-    /// Sets the most bytes. What is kept above them leaves with the next body.
+    /// Sets the most bytes. If more are kept, entries are dropped with the next body.
     pub fn set_most(&mut self, bytes: usize) {
         self.most_bytes = bytes;
     }
@@ -161,7 +161,7 @@ impl CompressedBodies {
         Some((bytes, job.clients))
     }
 
-    /// Looks at some of the entries, and drops those that nobody has asked for since the last time. To be
+    /// Looks at some of the entries, and drops entries that nobody has asked for since the last look. To be
     /// called once a second.
     pub fn sweep(&mut self) {
         for _ in 0..self.order.len().div_ceil(SWEEPS_A_ROUND) {

@@ -166,7 +166,7 @@ pub struct ProcessFacts {
     pub cpu_us: u64,
 }
 
-/// What has become of the lines of the log.
+/// How many lines the log has lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogFigures {
     /// Lines that were lost since the start, because their reader was too slow.
@@ -179,7 +179,7 @@ pub struct LogFigures {
 /// little too slow makes one reason in `/health`, not many.
 const LOG_LOSES_FOR: Duration = Duration::from_secs(60);
 
-/// What becomes of the lines of the log.
+/// Whether the log loses lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogStatus {
     /// Lines lost since the start.

@@ -131,8 +131,8 @@ impl Core {
         self.wake_clients();
     }
 
-    /// Applies a new configuration. Keys that need a restart keep their values; those that changed are in
-    /// `fixed`, and are logged. Sources that stay lose nothing. Calls `accepted` before anything changes. The
+    /// Applies a new configuration. Keys that need a restart keep their values. `fixed` names the changed
+    /// ones, which are logged. Sources that stay lose nothing. Calls `accepted` before anything changes. The
     /// error says why nothing has changed.
     pub fn reconfigure(
         &mut self,
@@ -158,7 +158,8 @@ impl Core {
         self.backend.watch(&mut self.cx);
     }
 
-    /// The demo exchange follows this script from now on. What it may have changed is requested at once.
+    /// The demo exchange follows this script from now on. Everything that the script may have changed is
+    /// requested at once.
     pub fn follow_script(&mut self, script: DemoScript, now: Now) {
         self.set_time(now);
         self.clients.follow_script(script, &mut self.cx);
@@ -296,7 +297,7 @@ impl Core {
         }
     }
 
-    /// Begins the shutdown: no new requests; those in flight are finished.
+    /// Begins the shutdown. Requests in flight are finished, and no new ones begin.
     pub fn shut_down(&mut self, now: Now) {
         self.set_time(now);
         if self.cx.stats.stopping {

@@ -16,11 +16,11 @@ use crate::http::{Cache, ETag, Error, Head, Responder, unpacked};
 use crate::json::{Array, json};
 use std::sync::{Arc, OnceLock};
 
-/// Seconds for which it may be cached: it changes only when marketd starts again, with another version or
-/// configuration.
+/// Seconds for which the document may be cached: it changes only when marketd starts again, with another
+/// version or configuration.
 const KEPT_S: u32 = 3600;
 
-/// True if what is for people is built in: the page, and the feed for charting libraries.
+/// True if the page and the feed for charting libraries are built in.
 pub const HAS_PAGE: bool = cfg!(feature = "page");
 
 /// What `scripts/openapi.rs` makes of the file, in gzip.
@@ -58,7 +58,7 @@ struct DescribedPath {
 
 /// The base paths of the two groups of addresses. `None`: the listener does not serve the group.
 pub struct Bases<'a> {
-    /// `/api/v1`, and what is for people and charting libraries.
+    /// `/api/v1`, and the addresses for people and charting libraries.
     pub api: Option<&'a str>,
     /// `/api/ecosystem`.
     pub ecosystem: Option<&'a str>,

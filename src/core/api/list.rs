@@ -204,7 +204,7 @@ impl Rows {
         false
     }
 
-    /// The symbol of the next row: the next one of all, or the best one of those that were looked at.
+    /// The symbol of the next row: the next one of all, or the best one of the rows that were looked at.
     fn next(&mut self) -> Option<SymbolId> {
         self.symbols.next().or_else(|| self.best.pop_last().map(|(_, _, symbol)| symbol))
     }

@@ -65,7 +65,7 @@ impl Selection {
         }))
     }
 
-    /// What is to be found in symbols: upper case, with a slash for each separator.
+    /// The text to find in symbols: in upper case, with a slash for each separator.
     pub fn needle(text: &[u8]) -> Box<[u8]> {
         let letter = |byte: &u8| match byte {
             b'-' | b'_' => b'/',

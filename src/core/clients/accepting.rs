@@ -119,7 +119,7 @@ impl Clients {
         false
     }
 
-    /// The connections that make room first: those that are silent, and those of the address that holds most.
+    /// The connections that make room first: silent ones, and connections of the address that holds most.
     fn look(&self, now: Mono) -> VecDeque<Key> {
         let most = self.acceptor.addresses.most();
         let rank = |(key, connection): (Key, &Connection)| {

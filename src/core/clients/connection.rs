@@ -26,7 +26,7 @@
 //! - its last response ([`Connection::finish`]), for the reason that was decided before it was written;
 //! - the client ([`Connection::ended`], [`Connection::broken`]);
 //! - the limits on all connections together, which `accepting` and `sweeping` hold;
-//! - the stop of marketd: `sweeping` closes what is between two requests, and ends the streams.
+//! - the stop of marketd: `sweeping` closes connections between two requests, and ends the streams.
 //!
 //! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
 //! may: events, earlier responses, or `100 Continue`.

@@ -72,7 +72,7 @@ impl DeferredResponses {
         self.waiting.len() < WAITING
     }
 
-    /// The earliest deadline of those that wait: when [`Clients::wake`](super::Clients::wake) is wanted.
+    /// The earliest deadline of a waiting response: when [`Clients::wake`](super::Clients::wake) is wanted.
     pub fn due(&self) -> Mono {
         self.waiting.first().map_or(Mono::NEVER, |(until, _)| *until)
     }

@@ -115,7 +115,7 @@ impl Engine {
         self.upstream.interest(conn, key).unwrap_or((&self.links[conn].out[..], true))
     }
 
-    /// True if it has been up for so long that every node has found it.
+    /// True if it has been up long enough for every node to find it.
     pub fn is_settled(&self, now: Mono) -> bool {
         self.is_up && now.since(self.up_since) > 4 * BACKOFF + self.lease
     }
@@ -128,7 +128,7 @@ impl Engine {
         replies.chain(retry).chain(self.upstream.due()).min().unwrap_or(Mono::NEVER)
     }
 
-    /// Gives up what is late, and connects.
+    /// Gives up attempts and commands whose time has ended, and connects.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let now = cx.now.mono;
         for conn in [COMMANDS, READER] {

@@ -1,4 +1,4 @@
-//! Leases: this node looks at those of other nodes, takes free ones, renews its own, and gives some away.
+//! Leases: this node looks at the leases of others, takes free ones, renews its own, and gives some away.
 //!
 //! A node that wants a source says so when it looks at the lease. The collector gives the source to such a
 //! node if that node collects at least two sources fewer, or if the exchange has failed here for a while.

@@ -41,7 +41,7 @@ pub enum EngineCommand {
 /// See the module's page.
 #[derive(Default)]
 pub struct Link {
-    /// What has come behind the last complete reply.
+    /// The bytes that have come behind the last complete reply.
     pub inbox: Vec<u8>,
     /// The commands that wait for a reply, the oldest first.
     pub pending: VecDeque<PendingCommand>,
@@ -77,7 +77,7 @@ impl Link {
         drop_first(&mut self.out, count);
     }
 
-    /// Puts back what follows the first `used` bytes of what has come.
+    /// Puts back the bytes of `inbox` behind the first `used` ones.
     pub fn put_back(&mut self, mut inbox: Vec<u8>, used: usize) {
         drop_first(&mut inbox, used);
         self.inbox = inbox;
@@ -151,8 +151,8 @@ pub struct Unread {
     pub source: SourceId,
     /// True for a request.
     pub is_ask: bool,
-    /// Its place.
+    /// Its place in the stream.
     pub id: EntryId,
-    /// What it holds.
+    /// Its content.
     pub bytes: Vec<u8>,
 }

@@ -1,7 +1,7 @@
 //! What this node is told by the others: entries of the sources that it follows, market lists, and requests
 //! for candles of the sources that it collects. Each reply of the engine comes here first.
 //!
-//! What was read and not applied is bounded by one reply: nothing more is read before all of it is applied.
+//! At most one reply is read and not applied: nothing more is read before all entries of it are applied.
 
 use super::Cluster;
 use super::engine::{BLOCKS, READER};

@@ -66,8 +66,8 @@ pub enum FileState {
 }
 
 impl FileState {
-    /// True if there is a file, and its size allows candles of this series: of all markets below
-    /// `limits.historyBytes`, and from there on only of those that the configuration names.
+    /// True if there is a file, and its size allows candles of this series. Below `limits.historyBytes`, all
+    /// markets are stored. From there on, only markets that the configuration names are.
     pub fn may_store(&self, key: SeriesKey, cx: &Context) -> bool {
         let is_small = cx.stats.history.bytes < cx.config.limits.history_bytes;
         let is_named = || cx.market.catalog.is_named(key.source, key.symbol);

@@ -108,7 +108,7 @@ impl History {
     }
 
     /// True if there is a file, and its size allows candles of this series. At the limit, it allows only
-    /// those of markets that the configuration names.
+    /// candles of markets that the configuration names.
     pub fn may_store(&self, key: SeriesKey, cx: &Context) -> bool {
         self.file.may_store(key, cx)
     }

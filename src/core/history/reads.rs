@@ -36,9 +36,9 @@ pub struct Reads {
 /// What came of a request for candles from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadStart {
-    /// Some are being read.
+    /// Some of the candles are being read.
     Begun,
-    /// The file holds none of them that memory lacks.
+    /// The file holds none of the candles that memory lacks.
     Nothing,
     /// What the file holds of the source is not loaded yet. The caller must ask again after the load.
     NotLoaded,

@@ -1,5 +1,5 @@
 //! Restores what the file holds, as a *load* reports it: of all sources when the file is opened, and later of
-//! those that a reload of the configuration has added.
+//! the sources that a reload of the configuration has added.
 //!
 //! Each load reports the whole file. After a reload, what the load reports of the other sources is ignored:
 //! some of their changes may still be on their way to the file. Until the load has ended, no candles of the

@@ -61,8 +61,8 @@ pub enum Pace {
 /// Between two looks for candles that are older than what is kept.
 pub const SWEEP: Duration = Duration::from_secs(60);
 
-/// Slots of a series are evicted once the oldest one is past the window by one part in so many of the window.
-/// So this happens now and then, and not every minute.
+/// Slots of a series are evicted once the oldest one is past the window by a 64th of the window. So this
+/// happens now and then, and not every minute.
 const SLACK: i64 = 64;
 
 /// Slots that one batch evicts: some 20 ms of the disk thread, for which reads wait.
@@ -71,7 +71,7 @@ pub const SLOTS_A_BATCH: i64 = 4096;
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Writer {
-    /// What is gathered.
+    /// The changes that are gathered for the next flush.
     pub batch: Box<Batch>,
     /// The batch that is being written. The disk thread has it.
     writing: Option<Writing>,
@@ -149,7 +149,7 @@ impl Writer {
         self.flush_at.is_some_and(|at| at <= now.mono)
     }
 
-    /// Sends what is gathered to the disk thread, which has no other batch.
+    /// Sends the gathered changes to the disk thread, which has no other batch.
     pub fn flush(&mut self, cx: &mut Context) {
         self.flush_at = None;
         let batch = std::mem::take(&mut self.batch);
@@ -261,7 +261,7 @@ impl Writer {
         left == 0
     }
 
-    /// What is gathered is not archived: the file lacks it.
+    /// Gathered changes are not archived: the file lacks them.
     pub fn unarchive(&self, cx: &mut Context) {
         for (name, changes) in &self.batch.series {
             if let Some(key) = key_of(name, cx) {

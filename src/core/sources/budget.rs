@@ -55,7 +55,7 @@ pub enum Purpose {
     Named = 0,
     /// Other quotes.
     Quotes = 1,
-    /// The newest candles, those that a client waits for, lists and clocks.
+    /// The newest candles, candles that a client waits for, lists and clocks.
     Newest = 5,
     /// Candles of the past.
     History = 6,
@@ -338,7 +338,7 @@ impl Account {
     fn ready_at(&self, cost: u32, unsent: u64, purpose: Purpose, parts: u32, now: Mono) -> Mono {
         let most = self.most();
         let cost_most = u64::from(cost).min(most);
-        // What is chosen counts as if it was sent now.
+        // Chosen requests count as if they were sent now.
         let all = self.pieces.iter().chain(&self.reports);
         let ends = all.map(|piece| piece.last).chain([now]).map(|at| at + self.span());
         let unsent = |at: Mono| if at < now + self.span() { unsent } else { 0 };

@@ -1,8 +1,8 @@
 //! The candle requests of one source, and their order.
 //!
-//! [`CandlePlans`] owns a [`SeriesPlan`] for each followed series: ranges that clients wait for, the
-//! next refresh of the newest candles, and what is missing of the configured backfill. That is also
-//! the order. It sends nothing: it names the next page, and is told how the request ended.
+//! [`CandlePlans`] owns a [`SeriesPlan`] for each followed series: ranges that clients wait for, the next
+//! refresh of the newest candles, and the missing part of the configured backfill. They are requested in this
+//! order. [`CandlePlans`] sends nothing: it names the next page, and is told how the request ended.
 
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -130,7 +130,7 @@ impl CandlePlans {
         self.plans.values().any(|plan| plan.unasked.as_ref().is_some_and(|it| it.0 <= now.mono))
     }
 
-    /// Requests, for a client, those slots of the range that only the exchange can tell of. `false`: none
+    /// Requests, for a client, the slots of the range that only the exchange can tell of. `false`: none
     /// will come, so the client need not wait.
     pub fn ask(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         let Some(series) = cx.market.charts.get(key) else {

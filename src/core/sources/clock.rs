@@ -2,8 +2,8 @@
 //!
 //! [`ExchangeClock`] owns what each witness has told: the exchange's time call, the `Date` of its responses,
 //! and the newest ticker of a whole poll or round. This machine's clock is the weakest witness. No witness is
-//! believed alone: the time holds once two of them agree, and those who tell something else are fewer. If an
-//! exchange has one witness only, that one holds if it tells the same a minute later. A clock that holds
+//! believed alone: a time holds once two of them agree on it, and fewer tell another time. If an exchange has
+//! only one witness, its time holds if it tells the same time a minute later. A clock that holds
 //! follows our monotonic clock. If no time holds, the clock is *in doubt*, and the time call is read again.
 //!
 //! While it is in doubt, the exchange's time is the earliest that a witness has told. Candles that had ended
@@ -32,7 +32,7 @@ const CONFIRMED: Duration = Duration::from_secs(60);
 /// The votes of each witness of the exchange. This machine's clock has one vote.
 const VOTES: u32 = 2;
 
-/// The votes that a clock needs to hold: those of two witnesses.
+/// The votes that a clock needs to hold: two witnesses, of which one may be this machine's clock.
 const NEEDED: u32 = 3;
 
 /// The newest ticker counts once it has kept pace with our clock for this long: the newest ticker of a quiet
@@ -172,7 +172,7 @@ impl ExchangeClock {
         self.due = cx.now.mono + pause;
     }
 
-    /// This machine's clocks have moved against each other: what was told before means nothing.
+    /// This machine's clocks have moved against each other: what witnesses told before means nothing.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.stories = [None; NAMES.len()];
         self.running = None;

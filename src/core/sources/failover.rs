@@ -6,8 +6,8 @@
 //! A symbol *moves on* when the quote that was served becomes stale and another source has a fresh one. It
 //! *returns* when that quote is fresh again, and has been for a while.
 //!
-//! Each move is counted at once. Moves between the same two sources are logged together: the quotes of
-//! one poll become stale some milliseconds apart, those of a round of single requests over seconds.
+//! Each move is counted at once. Moves between the same two sources are logged together: the quotes of one
+//! poll become stale some milliseconds apart, and the quotes of a round of single requests over seconds.
 
 use crate::core::stats::SourceStatus;
 use crate::log_targets::FAILOVER;

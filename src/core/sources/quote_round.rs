@@ -2,7 +2,7 @@
 //!
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour figures,
 //! which are requested separately and less often. A round begins at each tick at which the last one is over,
-//! with its urgent markets: those that the configuration names, and those that a stream follows. At a tick
+//! with its urgent markets, which the configuration names or a stream follows. At a tick
 //! during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the
 //! exchange does not know is left out of more and more rounds. If a request for several is refused, half of
 //! them are requested at a time, until it is known which one was to blame.

@@ -12,8 +12,8 @@ use std::time::Duration;
 /// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
 const WRITTEN_AFTER: Duration = Duration::from_millis(500);
 
-/// How much later than the others a series is read in which nobody trades. The candles of the others tell
-/// that the exchange's candles go on.
+/// How much later than others a series without trades is read. The candles of the others tell that the
+/// exchange's candles go on.
 const AFTER_OTHERS: Duration = Duration::from_secs(3);
 
 /// First rest of a series whose requests fail. It doubles, up to [`RETRY_MAX`].
@@ -180,7 +180,7 @@ fn next_unasked(
         None => {
             let (part, at) = open.iter().min_by_key(|(_, at)| *at)?;
             // If the response cannot have a newer candle, another response must tell that the exchange's
-            // candles go on: that of another market, which is read a moment before.
+            // candles go on: the response for another market, which is read a moment before.
             let has_newer = series.next_candle(part.end..part.start + rows).is_some();
             let wait = at.since(now.mono).as_millis() as i64;
             let due = Now { mono: *at, unix: now.unix };

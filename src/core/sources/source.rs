@@ -1,6 +1,6 @@
 //! One source: one exchange that is polled.
 //!
-//! [`Source`] conducts its parts: it sends what is the most urgent (`schedule`) on its [`Connections`], and
+//! [`Source`] conducts its parts: it sends the most urgent request (`schedule`) on its [`Connections`], and
 //! turns each response into a [`Job`] (`applying`). A failure changes nothing that is served. While requests
 //! of a kind fail, one request of this kind is sent at a time. After each failure, none is sent until the
 //! back-off is over.
@@ -48,7 +48,7 @@ const FOLLOWED_A_SLICE: usize = 32;
 /// See the module's page.
 pub struct Source {
     pub(super) id: SourceId,
-    /// The place of its host among those of [`Sources`](super::Sources).
+    /// The place of its host among the hosts of [`Sources`](super::Sources).
     pub(super) host: usize,
     pub(super) connections: Connections,
     /// Its settings.
@@ -240,7 +240,7 @@ impl Source {
         self.watch_list(cx);
         self.begin_round(cx);
         let mut next = None;
-        // What has come is applied first: what is due next may depend on it.
+        // Responses that have come are applied first: the next request may depend on them.
         while self.staged() == 0
             && let Some(conn) = self.connections.idle()
             && let Some(offer) = self.next_offer(pace, host, cx)

@@ -7,7 +7,7 @@
 //! up. The driver does the look-up.
 //!
 //! A good answer makes an address good: it is tried first from then on. A failure makes it bad: it is tried
-//! last, behind those that failed before it, until it has answered well.
+//! last, behind the addresses that failed before it, until it has answered well.
 
 use crate::time::{Mono, Now};
 use std::cmp::Reverse;
@@ -74,7 +74,7 @@ impl Addresses {
         self.is_looking_up
     }
 
-    /// True if one of them has not failed since it last answered well.
+    /// True if an address of the list has not failed since it last answered well.
     pub fn has_good(&self) -> bool {
         self.list.iter().any(|it| it.failed_at == Mono::default())
     }
@@ -110,8 +110,8 @@ impl Addresses {
         }
     }
 
-    /// What was begun at an address at `begun` has failed: the name may have moved. Returns false if the
-    /// address is not at fault, because it has answered something else well since.
+    /// An attempt or a request at an address, which began at `begun`, has failed: the name may have moved.
+    /// Returns false if the address is not at fault, because it has answered something else well since.
     pub fn failed(&mut self, address: Option<SocketAddr>, begun: Mono, now: Now) -> bool {
         let known = self.list.iter_mut().find(|it| Some(it.at) == address);
         if address.is_none() || known.as_ref().is_some_and(|it| it.good_at > begun) {
@@ -146,8 +146,8 @@ impl Addresses {
         self.trouble.replace(why.into()).is_none()
     }
 
-    /// Puts the last one that answered well first, and the last one that failed last. The others keep their
-    /// order.
+    /// Puts the address that answered well last first, and the address that failed last at the end. The
+    /// others keep their order.
     fn sort(&mut self) {
         self.list.sort_by_key(|it| (it.failed_at, Reverse(it.good_at)));
     }

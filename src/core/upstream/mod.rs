@@ -291,14 +291,14 @@ impl Upstream {
         self.lost(conn, trouble.map(Broken::Text), cx)
     }
 
-    /// What was asked on a connection was answered well.
+    /// A request on a connection was answered well.
     pub fn worked(&mut self, conn: usize, cx: &mut Context) {
         self.addresses.worked(self.all[conn].address, cx.now);
         self.close_idle(cx);
     }
 
-    /// What was begun on a connection at `begun` has failed. The address is at fault, unless it has answered
-    /// something else well since.
+    /// An attempt or a request on a connection, which began at `begun`, has failed. The address is at fault,
+    /// unless it has answered something else well since.
     pub fn failed(&mut self, conn: usize, begun: Mono, cx: &mut Context) {
         if self.addresses.failed(self.all[conn].address, begun, cx.now) {
             self.close_idle(cx);

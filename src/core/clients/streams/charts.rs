@@ -60,7 +60,7 @@ struct Newest {
     closed: Option<UnixMs>,
 }
 
-/// Events of the candles behind a closed one: those that have closed since, and the one that forms.
+/// Events of the candles behind a closed one: the candles that have closed since, and the forming one.
 struct Rendered {
     behind: UnixMs,
     events: Vec<Vec<u8>>,
@@ -147,8 +147,8 @@ impl FollowedCharts {
         found
     }
 
-    /// The next events that the reader of a chart lacks, candles that have closed first. False if there are
-    /// more. `closed`: that of its place.
+    /// The next events that the reader of a chart lacks, closed candles first, and whether these are all.
+    /// `closed`: as in the `ChartPlace` of the reader.
     pub fn events(
         &mut self,
         followed: &Followed,
@@ -196,7 +196,7 @@ impl Newest {
         Some(Newest { key, rows, open: info.last?, closed: info.last_closed })
     }
 
-    /// Renders what comes behind a candle. Closed candles that are not in memory any more are left out.
+    /// Renders the candles behind a candle. Closed candles that are not in memory any more are left out.
     fn render(
         &self,
         followed: &Followed,

@@ -86,7 +86,7 @@ impl Source {
         }
         if !was.collects() && role.collects() {
             self.begin_quotes(cx.now.mono);
-            // The list in place is that of another node.
+            // The list in place is from another node.
             self.list_tag = None;
         }
         if role == Role::Follower {
@@ -154,8 +154,8 @@ impl Source {
         Some(SeriesKey { source: self.id, symbol, interval: part.interval })
     }
 
-    /// Takes in a request of another node for candles: has those that memory lacks read from the file, or
-    /// requested from the exchange. [`Source::answer_request`] answers it later.
+    /// Takes in a request of another node for candles. Candles that memory lacks are read from the file, or
+    /// requested from the exchange. [`Source::answer_request`] answers the request later.
     pub fn take_request(&mut self, series: &SeriesPart, history: &mut History, cx: &mut Context) {
         let (slots, until) = (series.slots.clone(), cx.now.mono + REQUEST_TIMEOUT);
         let key = self.series_of(series, cx).filter(|_| self.replica.publishes());
@@ -228,7 +228,7 @@ impl Source {
         entry.head.received = received.unix;
         self.follow_head(&entry.head, age, &entry.body, cx);
         match entry.body {
-            // An engine that was restored from old data may send quotes older than those applied.
+            // An engine that was restored from old data may send older quotes than the applied ones.
             Update::Quotes { .. } if received.mono + AGE_ERROR < self.newest_quotes => {}
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
