@@ -189,7 +189,7 @@ pub struct StreamStatus {
     pub open: u64,
     /// Streams since the start.
     pub opened: u64,
-    /// Requests for a stream that were refused at a limit.
+    /// Requests for a stream that were refused, at a limit or during the shutdown.
     pub refused: u64,
     /// Events that were written.
     pub events: u64,
@@ -268,7 +268,7 @@ named! {
 /// The public record of one source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceStatus {
-    /// Its id in the configuration.
+    /// The id of the source in the configuration.
     pub id: Box<str>,
     /// True if it is configured no longer.
     pub has_ended: bool,

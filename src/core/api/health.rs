@@ -324,7 +324,7 @@ fn of_service(code: Code, status: &Status, now: Now) -> String {
         }
         Code::ReloadRefused => {
             let at = status.reloads.refused_at.unwrap_or(now.unix);
-            format!("The reload at {at} was refused and has changed nothing; the log has why.")
+            format!("The reload at {at} was refused and has changed nothing; the log says why.")
         }
         Code::ClusterDown => match cluster.and_then(|it| it.down.as_ref()) {
             Some((at, why)) => format!("The cluster's engine cannot be used since {at}: {why}."),
@@ -378,7 +378,7 @@ fn of_source(code: Code, id: SourceId, status: &Status, quotes: &Quotes, now: No
         }
         Code::SourceRound => {
             let ms = source.round_ms.unwrap_or(0);
-            format!("A round of quotes takes {ms} ms, longer than they stay fresh.")
+            format!("A round of quotes takes {ms} ms, longer than quotes stay fresh.")
         }
         Code::SourceBudget => {
             let units = source.spent_by_others.unwrap_or(0);
@@ -386,7 +386,7 @@ fn of_source(code: Code, id: SourceId, status: &Status, quotes: &Quotes, now: No
         }
         Code::SourceClockInDoubt => {
             let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
-            format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
+            format!("The time of this exchange is in doubt, and so are its newest candles: {why}.")
         }
         Code::ClusterAlone => {
             let shared = status.cluster.as_ref().and_then(|it| it.sources.get(id.index()));

@@ -242,7 +242,7 @@ impl ToCompress {
 
     /// Sends it, once its body is compressed.
     pub fn send(&self, responder: &mut Responder<'_>) -> Outcome {
-        let body = self.compressed.as_ref().expect("it runs when its body is compressed");
+        let body = self.compressed.as_ref().expect("sent only once its body is compressed");
         send_shared(&Head { fields: &self.fields, ..self.head }, body, responder);
         Outcome::Sent
     }

@@ -35,8 +35,8 @@ const BACKOFF: Duration = Duration::from_secs(1);
 /// exact.
 const TIMES: usize = 8;
 
-/// A lease has this many times the time for which the engine waits for an entry before it replies that there
-/// is none. A source that is followed anew is read after that time at the latest.
+/// The engine waits for an entry for the lease divided by this, before it replies that there is none. A
+/// source that is followed anew is read after that time at the latest.
 pub const BLOCKS: u32 = 12;
 
 /// Connections that may be open or not closed yet.

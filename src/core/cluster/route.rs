@@ -60,7 +60,7 @@ impl EngineRoute {
 
     /// The engine has said where the keys are: `slot host:port`.
     pub fn moved(&mut self, told: &[u8]) -> Result<(), &'static str> {
-        let place = parse(told, &self.url.host).ok_or("it names no node for the keys")?;
+        let place = parse(told, &self.url.host).ok_or("the engine names no node for the keys")?;
         self.hops += 1;
         if self.hops > MOST_HOPS {
             return Err("nodes of its cluster send each other the keys");

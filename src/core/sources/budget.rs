@@ -264,8 +264,8 @@ impl Budget {
         self.told = self.told.map(|told| told.max(spent));
     }
 
-    /// The most units that may be spent before the other nodes are told: the units of two seconds, since the
-    /// nodes are told each second.
+    /// The most units that may be spent before the other nodes are told: the units of two seconds. With the
+    /// default lease, the nodes are told twice a second.
     fn untold_most(&self, parts: u32) -> u64 {
         let of = |it: &Account| (2_000_000 / it.time_of(1, parts).max(1)).max(2 * it.dearest);
         self.accounts.iter().map(of).min().unwrap_or(0)

@@ -210,7 +210,7 @@ impl CandlePage {
             return;
         };
         // The exchange's clock when the request left decides which slots are closed. The exchange may have
-        // read a slot that closed later before that slot closed.
+        // read a slot that closed later before its close.
         let closed_before = cx.stats[key.source].sure_time(self.sent_at);
         let mut changes = history.changes(key, cx);
         let charts = &mut cx.market.charts;

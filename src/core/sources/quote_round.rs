@@ -2,10 +2,10 @@
 //!
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour figures,
 //! which are requested separately and less often. A round begins at each tick at which the last one is over,
-//! with its urgent markets, which the configuration names or a stream follows. At a tick
-//! during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the
-//! exchange does not know is left out of more and more rounds. If a request for several is refused, half of
-//! them are requested at a time, until it is known which one was to blame.
+//! with its urgent markets, which the configuration names or a stream follows. At a tick during a longer
+//! round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the exchange does not
+//! know is left out of more and more rounds. If a request for several markets is refused, half of them are
+//! requested at a time, until it is known which one was to blame.
 
 use crate::core::context::Context;
 use crate::core::sources::staged::Newest;
@@ -30,8 +30,8 @@ const STATS_PARTS: u32 = 4;
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
-/// Before the urgent markets come again, a part of their number must have been requested of the rest: one in
-/// this many. So every round ends.
+/// The urgent markets come again only after one market of the rest was requested for every four of them. So
+/// every round ends.
 const SHARE_OF_REST: usize = 4;
 
 /// What the end of a request means for its round.

@@ -188,7 +188,7 @@ impl RequestInFlight {
             Some(self.dialect.spent(told.trim().parse().ok()?))
         };
         self.used = self.dialect.meter().and_then(used);
-        // A response that is no success may come from any front end, with any clock.
+        // A response without a status of success may come from any front end, with any clock.
         let date = read_current_date(response.fields).filter(|_| response.head.status / 100 == 2);
         if let Some(date) = date {
             self.date = Some((date, self.sent_mono()));

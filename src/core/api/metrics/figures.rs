@@ -38,7 +38,7 @@ impl<'a> Figures<'a> {
 
     pub fn cluster(&self) -> &'a ClusterStatus {
         let cluster = self.view.status.cluster.as_ref();
-        cluster.expect("its rows are read where there is one")
+        cluster.expect("the rows of the cluster are read only if there is one")
     }
 
     /// What this node does for the source that the row is read for.

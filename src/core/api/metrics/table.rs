@@ -149,7 +149,7 @@ const HISTORY: &[Metric] = &[
 
 #[rustfmt::skip]
 const SOURCE: &[Metric] = &[
-    shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
+    shown("id", "The id of the source in the configuration.", Text(|it| &it.source().id)),
     metric("state", "source_state",
         "The state of the source. `starting`: no quotes have come yet, and the last request did not fail. \
          `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: as `backoff`, \
@@ -166,7 +166,7 @@ const SOURCE: &[Metric] = &[
         MaybeTime(|it| it.source().last_success_at)),
     metric("lastErrorAt", "source_last_error_timestamp_seconds", "When a request last failed.",
         MaybeTime(|it| it.source().last_error_at)),
-    shown("lastError", "Why it failed.", MaybeText(|it| it.source().last_error.as_deref())),
+    shown("lastError", "Why that request failed.", MaybeText(|it| it.source().last_error.as_deref())),
     metric("lastLatencyMs", "source_last_latency_seconds", "Duration of the last request answered well.",
         MaybeMillis(|it| it.source().last_latency_ms)),
     metric("bytesReceived", "source_received_bytes_total", "Bytes received.",
@@ -211,7 +211,7 @@ const SOURCE: &[Metric] = &[
         "Whether the exchange's time is in doubt, so that no candle closes.",
         Flag(|it| it.source().clock_doubt.is_some())),
     metric("", "source_poll_duration_seconds",
-        "From a request's first byte to its response's last, of those answered well.",
+        "From a request's first byte to its response's last, of requests answered well.",
         Durations(|it| vec![(String::new(), &it.source().latencies)])),
     object("backfill", "Backfill: candles of the past that are fetched without a request.", BACKFILL),
 ];
@@ -224,7 +224,8 @@ const BACKFILL: &[Metric] = &[
         Count(|it| it.source().backfill.done)),
     shown("perMinute", "Candles fetched in the last minute; 0 when there is nothing to fetch.",
         Count(|it| it.source().backfill.per_minute)),
-    shown("endsAt", "When all are known at this pace.", MaybeTime(|it| it.source().backfill.ends_at)),
+    shown("endsAt", "When all wanted candles are known at this pace.",
+        MaybeTime(|it| it.source().backfill.ends_at)),
 ];
 
 #[rustfmt::skip]
@@ -236,7 +237,7 @@ const CLUSTER: &[Metric] = &[
         Flag(|it| it.cluster().is_up)),
     metric("", "cluster_published_total", "Entries, lists and requests that the other nodes were told.",
         Count(|it| it.cluster().published)),
-    metric("", "cluster_dropped_total", "What the other nodes could not be told.",
+    metric("", "cluster_dropped_total", "Entries, lists and requests that the other nodes could not be told.",
         Count(|it| it.cluster().dropped)),
     metric("", "cluster_applied_total", "Entries of other nodes that were applied.",
         Count(|it| it.cluster().applied)),
@@ -247,8 +248,8 @@ const CLUSTER: &[Metric] = &[
 
 #[rustfmt::skip]
 const CLUSTER_SOURCE: &[Metric] = &[
-    shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
-    shown("role", "Whether this node collects it for all, follows, or collects it for itself.",
+    shown("id", "The id of the source in the configuration.", Text(|it| &it.source().id)),
+    shown("role", "Whether this node collects the source for all, follows, or collects it for itself.",
         OneOf(&["collector", "follower", "alone"], |it| it.cluster_source().role)),
     metric("", "cluster_collector", "Whether this node collects the source.",
         Flag(|it| it.cluster_source().role == "collector")),
@@ -284,7 +285,7 @@ const HTTP: &[Metric] = &[
         Count(|it| it.http.held.pending)),
     metric("", "http_making_bytes",
         "Bytes of responses that are being made in several turns.", Count(|it| it.http.held.making)),
-    metric("", "http_stream_bytes", "Bytes that streams take beside what they have not sent.",
+    metric("", "http_stream_bytes", "Bytes that streams take besides their unsent bytes.",
         Count(|it| it.http.held.streams)),
     metric("", "http_held_bytes", "Bytes of requests that are not whole or not answered.",
         Count(|it| it.http.held.requests)),
@@ -299,7 +300,7 @@ const HTTP: &[Metric] = &[
     metric("", "http_closes_total", "Closed client connections by reason.",
         Each("reason", |it| CloseReason::NAMES.iter().copied().zip(it.http.closes).collect())),
     metric("", "http_request_duration_seconds",
-        "From a request's last byte to its response; within one turn of the loop, that turn.",
+        "From a request's last byte to its response. Within one turn of the loop, the duration of that turn.",
         Durations(|it| {
             let labels = |endpoint, class| {
                 format!("route=\"{}\",class=\"{class}xx\"", Endpoint::NAMES[endpoint])
@@ -313,7 +314,7 @@ const HTTP: &[Metric] = &[
 const STREAMS: &[Metric] = &[
     metric("open", "streams_open", "Open streams.", Count(|it| it.streams.open)),
     metric("opened", "streams_opened_total", "Streams since the start.", Count(|it| it.streams.opened)),
-    metric("refused", "streams_refused_total", "Streams refused at a limit.",
+    metric("refused", "streams_refused_total", "Streams refused, at a limit or during the shutdown.",
         Count(|it| it.streams.refused)),
     metric("events", "stream_events_total", "Events written to streams.", Count(|it| it.streams.events)),
     metric("conflated", "stream_conflated_total",

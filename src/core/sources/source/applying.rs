@@ -165,8 +165,9 @@ impl Source {
         }
     }
 
-    /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
-    /// of a cluster are told when it is applied, so that they apply responses in the same order.
+    /// Applies the tickers of some markets, 24-hour figures and the clock at once. All tickers, market lists
+    /// and candles become jobs. The other nodes of a cluster are told of a response when it is applied, so
+    /// that they apply responses in the same order.
     fn apply(&mut self, staged: Staged, cx: &mut Context) -> Result<(), Fault> {
         let [_, sent_at] = staged.sent;
         match staged.task {
