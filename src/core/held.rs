@@ -29,7 +29,7 @@ pub struct HeldByClient {
 }
 
 impl HeldByClient {
-    /// A client that holds only unsent output and unread requests, of this many bytes.
+    /// A client that holds only unsent output and unanswered requests, of this many bytes.
     pub fn of_buffers(pending: usize, requests: usize) -> HeldByClient {
         HeldByClient {
             pending: small(pending),

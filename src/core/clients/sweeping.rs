@@ -79,7 +79,7 @@ impl Clients {
     /// Closes the slowest connections if all together hold too much. Above half of the limit on unsent bytes,
     /// only connections that have taken nothing for `SHED_AFTER` are closed. Above the limit, the slowest
     /// are closed at once, but not the one that took something last, however long its response is. Above
-    /// the limit on unread requests, the slowest senders are closed at once.
+    /// the limit on unanswered requests, the slowest senders are closed at once.
     pub fn shed(&mut self, cx: &mut Context) {
         let limits = &cx.config.limits;
         let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);
