@@ -2,6 +2,8 @@
 
 use crate::loopback::setup::*;
 use crate::support::*;
+use std::cmp::Ordering;
+use std::net::SocketAddr;
 
 /// The lists, with the parameters that they need and the member that has the rows.
 const LISTS: [(&str, &str); 3] = [
@@ -9,6 +11,14 @@ const LISTS: [(&str, &str); 3] = [
     ("/api/v1/categories/usdt/markets?", "markets"),
     ("/api/ecosystem/market?", ""),
 ];
+
+/// A number with its digits as a whole number of 10^-18.
+fn number(value: &Json) -> Option<i128> {
+    let text = value.text()?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    assert!(fraction.len() <= 18, "{text}");
+    format!("{whole}{fraction:0<18}").parse().ok()
+}
 
 fn rows(answer: &Response, member: &str) -> Vec<Json> {
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -59,6 +69,54 @@ fn quiet() -> (Binance, Marketd) {
     await_polls(&marketd, 2);
     silence(&exchange);
     (exchange, marketd)
+}
+
+/// What is expected: the rows of the whole list, sorted by what the quotes say.
+fn sorted(addr: SocketAddr, target: &str, member: &str, by: &str, descending: bool) -> Vec<String> {
+    let quotes = rows(&get(addr, "/api/v1/quotes?symbols=*"), "quotes");
+    let value = |name: &str| {
+        let quote = quotes.iter().find(|quote| quote["symbol"].text() == Some(name));
+        quote.filter(|_| by != "symbol").and_then(|quote| number(&quote[by]))
+    };
+    let all = names(&rows(&get(addr, target), member));
+    let mut keyed: Vec<_> = all.iter().map(|name| (value(name), name.clone())).collect();
+    // What is not known comes last either way, and what is equal is in the order of names.
+    keyed.sort_by(|(a, one), (b, other)| {
+        let turn = |order: Ordering| if descending { order.reverse() } else { order };
+        let order = match (a, b) {
+            (Some(a), Some(b)) => turn(a.cmp(b)),
+            _ => b.is_some().cmp(&a.is_some()),
+        };
+        let by_name = one.cmp(other);
+        order.then(if by == "symbol" { turn(by_name) } else { by_name })
+    });
+    keyed.into_iter().map(|(_, name)| name).collect()
+}
+
+#[test]
+fn a_list_is_sorted_by_exact_values_and_what_is_not_known_comes_last() {
+    let (_exchange, marketd) = quiet();
+    let addr = marketd.addr();
+    for (target, member) in LISTS {
+        for by in ["symbol", "last", "percentage", "quoteVolume"] {
+            for (order, descending) in [("asc", false), ("desc", true)] {
+                let expected = sorted(addr, target, member, by, descending);
+                let asked = format!("{target}sort={by}&order={order}");
+                let answer = get(addr, &asked);
+                let found = rows(&answer, member);
+                assert_eq!(names(&found), expected, "{asked}");
+                assert_eq!(total(&answer), expected.len());
+                assert_eq!(answer.header("Link"), None);
+                let top = get(addr, &format!("{asked}&limit=20"));
+                assert_eq!(names(&rows(&top, member)), expected[..expected.len().min(20)]);
+                assert_eq!(total(&top), expected.len());
+            }
+        }
+        // Each row is that of the whole list.
+        let all = rows(&get(addr, target), member);
+        let answer = get(addr, &format!("{target}order=asc"));
+        assert_eq!(rows(&answer, member), all, "{target}");
+    }
 }
 
 #[test]
