@@ -57,6 +57,7 @@ sample | stats A/B | A/B: open Negative | {"result":{"first":"-5"}}
 sample | stats A/B | body is not figures of 24 hours | {"result":[]}
 # Columns, flags and seconds become candles, whatever the member is called.
 sample | 1h | 7200000 2 4 1 3 5.5; 10800000 2 4 1 3 5 forming; 14400500 2 4 1 3 5 | {"error":"0","result":{"other":5,"XXBT":[[7200,"1","4","2","3","9","5.50","1"], [10800,1,4,2,3,9,5,"0",null],[14400.5,1,4,2,3,9,5]],"last":10800}}
+sample | 1h | 7200000 2 4 1 3 5; 10800000 2 4 1 3 5 forming | {"result":{"X":[[7200,1,4,2,3,9,5,true],[10800,1,4,2,3,9,5,false]]}}
 sample | 1h | 0 1 1 1 1 1; ?: openTime Missing | {"result":{"X":[[],[0,1,1,1,1,1,1]]}}
 sample | 1h | 0 1 1 1 1 1; ?: volume Missing | {"result":{"X":[[1,1,1,1,1,1],[0,1,1,1,1,1,1]]}}
 sample | 1h | 0 1 1 1 1 1; ?: candle WrongType | {"result":{"X":[{},[0,1,1,1,1,1,1]]}}
