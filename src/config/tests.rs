@@ -213,11 +213,8 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
     }
     // A flag makes the variable of no account, its faults too; the flag for the file wins as well.
     check(&["--listen", ":5"], &[("MARKETD_LISTEN", "x")], ["0.0.0.0:5", "", "marketd.db"]);
-    check(
-        &["--config", &path],
-        &[("MARKETD_CONFIG", "/nowhere")],
-        ["0.0.0.0:1", "0.0.0.0:2", "file.db"],
-    );
+    let nowhere = [("MARKETD_CONFIG", "/nowhere")];
+    check(&["--config", &path], &nowhere, ["0.0.0.0:1", "0.0.0.0:2", "file.db"]);
 }
 
 /// The blocks of a text with a line of `---` between them: a file, and the lines that are told of it, each

@@ -51,15 +51,8 @@ fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
 
 #[test]
 fn proxies_come_from_the_environment_and_are_never_printed() {
-    let line = [
-        "--source",
-        "binance",
-        "--source",
-        "okx=http://127.0.0.1:1",
-        "--source",
-        "okx=http://okx.corp",
-        "--demo",
-    ];
+    let sources = ["--source=binance", "--source=okx=http://127.0.0.1:1"];
+    let line = [sources[0], sources[1], "--source=okx=http://okx.corp", "--demo"];
     let secret = "http://me:hunter2@proxy:3128";
     let variables = [("HTTP_PROXY", secret), ("NO_PROXY", "corp")];
     let config = loaded(&line, &variables).config;

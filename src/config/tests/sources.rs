@@ -32,25 +32,10 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
     check(&["--config", &path], None, &["okx|okx||X/Y|"]);
     check(&["--config", &path, "--demo"], Some(7), &["okx|okx||X/Y|", demo]);
     check(&["--config", &path, "--source", "binance"], None, &["binance|binance|||"]);
-    check(
-        &[
-            "--source",
-            "binance",
-            "--source",
-            "okx=http://a:1/",
-            "--source=binance=http://b",
-            "--symbols",
-            "A/B",
-            "--demo",
-        ],
-        Some(1),
-        &[
-            "binance|binance||A/B|",
-            "okx|okx|http://a:1|A/B|",
-            "binance-2|binance|http://b|A/B|",
-            demo,
-        ],
-    );
+    let several = "--source binance --source okx=http://a:1/ --source=binance=http://b --demo";
+    let words: Vec<&str> = several.split(' ').chain(["--symbols", "A/B"]).collect();
+    let (one, other) = ("binance|binance||A/B|", "binance-2|binance|http://b|A/B|");
+    check(&words, Some(1), &[one, "okx|okx|http://a:1|A/B|", other, demo]);
     check(&["--source", "demo", "--demo"], Some(1), &[demo]);
     check(&["--source", "demo", "--source", "okx"], Some(1), &[demo, "okx|okx|||"]);
 }
