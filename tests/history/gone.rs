@@ -15,9 +15,10 @@ fn filled(exchange: &Binance) -> (Marketd, Value) {
     (marketd, config)
 }
 
-/// Something to be written, before which the file is looked at: a look further into the past.
+/// Something to be written, before which the file is looked at: a look further into the past than the page
+/// of 1,000 candles that has come already.
 fn look_back(marketd: &Marketd) {
-    let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=700";
+    let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=1500";
     await_complete(marketd, target);
 }
 
