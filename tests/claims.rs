@@ -37,39 +37,29 @@ fn check_all_settled(world: &mut World, slots: std::ops::Range<i64>) {
         let end = slots.end.min(first + 499);
         let chart = world.minutes(first, end);
         assert!(chart.is_complete(), "{slots:?}: {chart:?}");
+        assert_eq!(chart.gaps(), "0", "{slots:?}");
         check_settled(&chart, first, end);
     }
 }
 
 #[test]
 fn without_backfill_no_candle_of_the_past_is_requested_and_none_since_the_start_is_missing() {
-    let mut world = World::new(0);
-    world.run_to_second(10);
-    let first = world.current();
-    world.run(400);
-    // The newest known candle is read again, with the one before it.
-    let asked = world.pages();
-    assert!(asked.iter().all(|(from, _)| *from >= first - 1), "{asked:?}");
-    // Nobody has asked for a chart before.
-    let chart = world.minutes(first, world.current() - 1);
-    assert_eq!(world.pages(), [], "{chart:?}");
-    assert_eq!(chart.rows.len() as i64, world.current() - first, "{chart:?}");
-}
-
-#[test]
-fn without_backfill_what_has_ended_while_all_failed_is_read_when_they_work() {
-    let mut world = World::new(0);
-    world.run_to_second(10);
-    let first = world.current();
-    world.exchange.is_failing = true;
-    world.run(300);
-    world.exchange.is_failing = false;
-    world.run(200);
-    let asked = world.pages();
-    assert!(asked.iter().all(|(from, _)| *from >= first - 1), "{asked:?}");
-    let chart = world.minutes(first, world.current() - 1);
-    assert_eq!(chart.rows.len() as i64, world.current() - first, "{chart:?}");
-    assert_eq!(world.pages(), [], "{chart:?}");
+    for are_failing_first in [false, true] {
+        let mut world = World::new(0);
+        world.run_to_second(10);
+        let first = world.current();
+        world.exchange.is_failing = are_failing_first;
+        world.run(300);
+        world.exchange.is_failing = false;
+        world.run(200);
+        // The newest known candle is read again, with the one before it.
+        let asked = world.pages();
+        assert!(asked.iter().all(|(from, _)| *from >= first - 1), "{asked:?}");
+        // Nobody has asked for a chart before.
+        let chart = world.minutes(first, world.current() - 1);
+        assert_eq!(world.pages(), [], "{chart:?}");
+        assert_eq!(chart.rows.len() as i64, world.current() - first, "{chart:?}");
+    }
 }
 
 #[test]
@@ -249,30 +239,24 @@ fn an_exchange_s_clock_that_jumps_forward_is_noticed() {
 }
 
 #[test]
-fn an_exchange_s_clock_that_jumps_back_is_noticed() {
-    let mut world = settled(100);
-    world.exchange.clock_ahead = -2 * HOUR;
-    world.run(30);
-    let chart = world.chart("&limit=50");
-    let current = world.current();
-    assert!(chart.rows.iter().all(|row| row.0 <= current), "{:?}", chart.rows);
-    let last = current - 3;
-    world.run(60);
-    let chart = world.minutes(last - 40, last);
-    assert!(chart.is_complete(), "{chart:?}");
-    assert_eq!(chart.rows.len(), 41);
-}
-
-#[test]
 fn an_exchange_s_clock_that_jumps_back_is_noticed_also_when_this_machine_s_was_just_set() {
-    let mut world = settled(100);
-    world.wall_ahead = 3 * HOUR;
-    world.run(1);
-    world.exchange.clock_ahead = -2 * HOUR;
-    world.run(30);
-    let chart = world.chart("&limit=50");
-    let current = world.current();
-    assert!(chart.rows.iter().all(|row| row.0 <= current), "{:?}", chart.rows);
+    for is_set in [false, true] {
+        let mut world = settled(100);
+        if is_set {
+            world.wall_ahead = 3 * HOUR;
+            world.run(1);
+        }
+        world.exchange.clock_ahead = -2 * HOUR;
+        world.run(30);
+        let chart = world.chart("&limit=50");
+        let current = world.current();
+        assert!(chart.rows.iter().all(|row| row.0 <= current), "{:?}", chart.rows);
+        let last = current - 3;
+        world.run(100);
+        let chart = world.minutes(last - 40, last);
+        assert!(chart.is_complete(), "{chart:?}");
+        assert_eq!(chart.rows.len(), 41);
+    }
 }
 
 #[test]
@@ -334,30 +318,39 @@ fn before_the_exchange_has_told_its_time_nothing_up_to_now_is_complete() {
 
 #[test]
 fn candles_are_settled_after_an_outage_of_any_length() {
-    for minutes in [100, 1100, 2500] {
-        let mut world = settled(100);
-        let left = world.current();
-        world.exchange.is_away = true;
-        world.run(minutes * 60);
-        world.exchange.is_away = false;
-        world.run(600);
-        let last = left + minutes as i64;
-        check_all_settled(&mut world, left - 20..last);
-    }
+    check_after(
+        &[100, 1100, 2500],
+        || World::new(100),
+        |world, minutes| {
+            world.exchange.is_away = true;
+            world.run(minutes * 60);
+            world.exchange.is_away = false;
+        },
+    );
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
 fn candles_are_settled_after_a_restart_however_long_it_was_away() {
-    for minutes in [0, 2, 100, 1100, 2500] {
-        let mut world = World::with_file(100);
+    check_after(
+        &[0, 2, 100, 1100, 2500],
+        || World::with_file(100),
+        |world, minutes| {
+            world.restart(minutes as i64 * MINUTE);
+        },
+    );
+}
+
+/// After so many minutes of this, all of them are there.
+fn check_after(minutes: &[u64], begin: fn() -> World, what: fn(&mut World, u64)) {
+    for minutes in minutes {
+        let mut world = begin();
         world.run(200);
         world.run_to_second(10);
         let left = world.current();
-        world.restart(minutes * MINUTE);
-        world.run(400);
-        let last = left + minutes;
-        check_all_settled(&mut world, left - 20..last);
+        what(&mut world, *minutes);
+        world.run(600);
+        check_all_settled(&mut world, left - 20..left + *minutes as i64);
     }
 }
 
@@ -373,10 +366,7 @@ fn one_silence_does_not_survive_a_restart_as_knowledge() {
     world.restart(0);
     world.exchange.is_mute = false;
     world.run(300);
-    let chart = world.minutes(at - 50, at);
-    assert!(chart.is_complete());
-    assert_eq!(chart.gaps(), "0");
-    check_settled(&chart, at - 50, at);
+    check_all_settled(&mut world, at - 50..at);
 }
 
 /// A world whose file holds 51 minutes, the last of them, their chart, and an exchange that has no candles
@@ -395,40 +385,26 @@ fn stored() -> (World, i64, Chart) {
 #[cfg(feature = "sqlite")]
 #[test]
 fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
-    let (mut world, last, before) = stored();
-    let begin = world.time();
-    world.restart_on_slow_disk(3000);
-    world.run(2);
-    let after = world.minutes(last - 50, last);
-    assert!(after.is_complete(), "{after:?}");
-    assert_eq!(after.body, before.body);
-    assert!(world.time() - begin >= 3000, "the file had already told it");
-}
-
-#[cfg(feature = "sqlite")]
-#[test]
-fn a_source_that_is_added_while_the_file_is_loaded_takes_nothing_from_those_who_wait_for_that() {
-    let (mut world, last, before) = stored();
-    world.restart_on_slow_disk(3900);
-    // Both sources are polled between the two loads.
-    world.run(2);
-    world.add_source();
-    world.run(1);
-    let after = world.minutes(last - 50, last);
-    assert!(after.is_complete(), "{after:?}");
-    assert_eq!(after.body, before.body);
-}
-
-#[cfg(feature = "sqlite")]
-#[test]
-fn what_is_requested_before_the_file_has_told_what_it_holds_comes_from_the_source_that_it_knows() {
-    let (mut world, last, before) = stored();
-    world.put_source_before();
-    world.restart_on_slow_disk(3000);
-    world.run(2);
-    let after = world.minutes(last - 50, last);
-    assert!(after.is_complete(), "{after:?}");
-    assert_eq!((after.header("Chart-Source"), &after.body), ("binance", &before.body));
+    for (slow_ms, is_another_before, is_another_added) in
+        [(3000, false, false), (3000, true, false), (3900, false, true)]
+    {
+        let (mut world, last, before) = stored();
+        if is_another_before {
+            world.put_source_before();
+        }
+        let begin = world.time();
+        world.restart_on_slow_disk(slow_ms);
+        world.run(2);
+        if is_another_added {
+            // Both sources are polled between the two loads.
+            world.add_source();
+            world.run(1);
+        }
+        let after = world.minutes(last - 50, last);
+        assert!(after.is_complete(), "{after:?}");
+        assert_eq!((after.header("Chart-Source"), &after.body), ("binance", &before.body));
+        assert!(world.time() - begin >= 3000, "the file had already told it");
+    }
 }
 
 /// Also where it ended longer ago than the chart is long.

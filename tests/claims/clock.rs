@@ -117,19 +117,80 @@ fn what_a_clock_that_was_ahead_has_stored_is_read_again_after_a_restart() {
     }
 }
 
+/// A world in which these witnesses err by so much.
+type Erring = (&'static str, fn(&mut World, i64), &'static [i64]);
+
 #[test]
-fn an_exchange_without_a_time_call_is_dated_by_its_responses() {
-    let mut world = World::new(100);
-    world.exchange.has_date = true;
-    world.exchange.is_timeless = true;
-    world.exchange.stamped = Some(None);
-    world.run(200);
-    world.run_to_second(10);
-    check_untouched(&mut world, "by the date");
-    assert_eq!(doubt(&mut world), None);
-    let old = world.current() - 20_000;
-    world.minutes(old, old + 50);
-    assert!(world.minutes(old, old + 50).is_complete());
+fn a_witness_that_errs_is_not_heard_or_outvoted() {
+    let whole: [Erring; 4] = [
+        (
+            "there is no time call, and a date",
+            |world, _| {
+                world.exchange.has_date = true;
+                world.exchange.is_timeless = true;
+                world.exchange.stamped = Some(None);
+            },
+            &[0],
+        ),
+        ("the time call takes three seconds", |world, _| world.exchange.time_takes_ms = 3000, &[0]),
+        (
+            "the time call takes three seconds, and there is a date",
+            |world, _| {
+                world.exchange.has_date = true;
+                world.exchange.time_takes_ms = 3000;
+            },
+            &[0],
+        ),
+        (
+            "the last trade was some time ago",
+            |world, ago| {
+                world.exchange.stamped = Some(Some(world.time() - ago));
+            },
+            &[10 * MINUTE],
+        ),
+    ];
+    let one_by_one: [Erring; 2] = [
+        (
+            "the date is wrong",
+            |world, ahead| {
+                world.exchange.has_date = true;
+                world.exchange.date_ahead = ahead;
+                world.wall_ahead = 8000;
+            },
+            &[9 * MINUTE, -9 * MINUTE],
+        ),
+        (
+            "there is no time call, and this machine is wrong",
+            |world, ahead| {
+                world.exchange.is_timeless = true;
+                world.wall_ahead = ahead;
+            },
+            &[8000, -8000, 90_000],
+        ),
+    ];
+    whole.iter().for_each(|it| check_erring(World::new, it));
+    one_by_one.iter().for_each(|it| check_erring(World::market_by_market, it));
+}
+
+fn check_erring(begin: fn(i64) -> World, (what, order, aheads): &Erring) {
+    for ahead in *aheads {
+        let what = format!("{what}: {ahead} ms");
+        let mut world = begin(100);
+        order(&mut world, *ahead);
+        check_ends(&mut world, 200, &what);
+        world.run_to_second(10);
+        check_untouched(&mut world, &what);
+        assert_eq!(doubt(&mut world), None, "{what}");
+        let (old, times) = (world.current() - 20_000, world.exchange.times);
+        world.minutes(old, old + 50);
+        assert!(world.minutes(old, old + 50).is_complete(), "{what}");
+        world.pages();
+        world.run(3700);
+        check_untouched(&mut world, &what);
+        assert_eq!(doubt(&mut world), None, "{what}");
+        let (pages, times) = (world.pages().len(), world.exchange.times - times);
+        assert!(pages <= 64 && times <= 2, "{what}: {pages} pages, {times} times in an hour");
+    }
 }
 
 #[test]
@@ -164,24 +225,6 @@ fn without_any_witness_but_this_machine_only_the_newest_end_is_in_doubt() {
     assert!(newest.rows.len() == 50 && last >= world.current() - 7, "{newest:?}");
     let told = doubt(&mut world).expect("a reason");
     assert!(told.contains("binance") && told.contains("this machine"), "{told}");
-}
-
-#[test]
-fn a_time_call_that_takes_three_seconds_is_no_clock() {
-    for has_date in [true, false] {
-        let mut world = World::new(100);
-        world.exchange.has_date = has_date;
-        world.exchange.time_takes_ms = 3000;
-        world.run(200);
-        world.run_to_second(10);
-        world.pages();
-        check_untouched(&mut world, "slow");
-        world.run(3700);
-        check_untouched(&mut world, "slow for an hour");
-        let pages = world.pages().len();
-        assert!(pages <= 64, "{pages} pages in an hour");
-        assert_eq!(doubt(&mut world), None);
-    }
 }
 
 #[test]
@@ -261,49 +304,6 @@ fn tickers_one_by_one_contradict_a_time_call_that_lies_from_the_begin() {
         check_untouched(&mut world, &what);
         assert_eq!(doubt(&mut world), None, "{what}");
     }
-}
-
-#[test]
-fn a_wrong_date_is_outvoted_by_the_time_call_and_by_tickers_one_by_one() {
-    for ahead in [9 * MINUTE, -9 * MINUTE] {
-        let mut world = World::market_by_market(100);
-        world.exchange.has_date = true;
-        world.exchange.date_ahead = ahead;
-        world.wall_ahead = 8000;
-        let what = format!("{ahead} ms ahead");
-        check_ends(&mut world, 200, &what);
-        world.run_to_second(10);
-        check_untouched(&mut world, &what);
-        assert_eq!(doubt(&mut world), None, "{what}");
-    }
-}
-
-#[test]
-fn tickers_one_by_one_are_a_clock_where_there_is_no_other() {
-    for ahead in [8000, -8000, 90_000] {
-        let mut world = World::market_by_market(100);
-        world.exchange.is_timeless = true;
-        world.wall_ahead = ahead;
-        let what = format!("this machine {ahead} ms ahead");
-        check_ends(&mut world, 200, &what);
-        world.run_to_second(10);
-        check_untouched(&mut world, &what);
-        assert_eq!(doubt(&mut world), None, "{what}");
-    }
-}
-
-#[test]
-fn a_ticker_of_a_quiet_market_tells_no_time() {
-    let mut world = World::new(100);
-    // The last trade was ten minutes ago.
-    world.exchange.stamped = Some(Some(world.time() - 10 * MINUTE));
-    world.run(200);
-    world.run_to_second(10);
-    check_untouched(&mut world, "quiet");
-    let times = world.exchange.times;
-    world.run(1200);
-    check_untouched(&mut world, "quiet for long");
-    assert_eq!((world.exchange.times, doubt(&mut world)), (times, None));
 }
 
 #[test]
