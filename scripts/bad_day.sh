@@ -4,9 +4,9 @@
 #
 #     scripts/bad_day.sh [SEED]      default: 1
 #
-# Prints the requests of each source by kind, and the number of requests over a budget or while the exchange
-# refused, of candles lost, of false claims, and of lines of the log. All but the first and the last must be 0:
-# else the first of each kind are told, and the exit code is not 0.
+# Prints the requests of each source by kind, the number of charts and of lines of the log, and how much was
+# false: requests over a budget or while the exchange refused, candles lost, false claims. If anything was, the
+# first of each kind are told, and the exit code is not 0.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -28,7 +28,6 @@ use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::history::{DiskJob, Reply, SeriesName};
-use marketd::table::Key;
 use marketd::time::Now;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -69,17 +68,11 @@ struct Source {
 /// What a day has cost.
 #[derive(Debug, Default)]
 pub struct Tally {
+    /// By source and kind.
     pub requests: BTreeMap<(&'static str, Kind), u64>,
     pub charts: u64,
     pub log_lines: u64,
     pub spells: u64,
-}
-
-/// What a client has asked.
-enum Question {
-    Chart(Asked),
-    Quote { source: usize, market: usize },
-    Health,
 }
 
 /// See the module's page.
@@ -91,7 +84,6 @@ pub struct Day {
     config: Config,
     sources: Vec<Source>,
     hosts: Vec<Host>,
-    asked: Vec<(Key, Question)>,
     disk: Disk,
     /// This machine's clock at the begin of the run.
     machine_ms: i64,
@@ -143,7 +135,6 @@ impl World {
             config: config.clone(),
             sources,
             hosts,
-            asked: Vec::new(),
             disk: Disk::new(true, Rng::new(1)),
             machine_ms: BEGIN_MS + off_ms,
             life: (0, 1),
@@ -161,7 +152,7 @@ impl World {
         log_lines::begin();
         let mut next_death = self.rng.below(LIFE);
         while self.us < bad_us {
-            self.go_to(self.us + 30 * SECOND);
+            self.run(30);
             self.look(false);
             if self.us > next_death {
                 let away = *self.rng.pick(&[5 * SECOND, 10 * MINUTE, 90 * MINUTE]);
@@ -171,30 +162,23 @@ impl World {
         }
         let calm = self.us + CALM;
         while self.us < calm {
-            self.go_to(self.us + 30 * SECOND);
+            self.run(30);
             self.look(false);
         }
         for _ in 0..10 {
-            self.go_to(self.us + 20 * SECOND);
+            self.run(20);
             self.look(true);
         }
         self.look_at_all();
-        self.tally.log_lines = log_lines::end();
-        let (lines, us) = (self.tally.log_lines, self.us);
+        let told = log_lines::end();
+        let (lines, us) = (told.len() as u64, self.us);
+        self.tally.log_lines = lines;
         let (spells, lives) = (self.tally.spells, self.life.1);
         // A spell may fail each kind of each source of its host, begin and end.
         let most = 30 * lives + 16 * (spells + self.gone_markets()) + 4 * us / HOUR;
         self.judge.check(lines <= most, Fault::Flood, us, || {
-            format!("{lines} lines of log, {spells} spells, {lives} lives: {:?}", log_lines::last())
+            format!("{lines} lines of log, {spells} spells, {lives} lives: {}", told.join("\n"))
         });
-    }
-
-    /// Lets everything happen that happens until then, and judges each answer as it comes.
-    fn go_to(&mut self, until: u64) {
-        self.settle();
-        while self.step(until) {
-            self.judge_answers();
-        }
     }
 
     /// Is killed, and begins anew after so long.
@@ -203,7 +187,6 @@ impl World {
         self.kill(is_first_done);
         let begin = self.us + away;
         let day = &mut self.peers;
-        day.asked.clear();
         day.served.clear();
         day.life = (begin, day.life.1 + 1);
         day.hosts.iter_mut().for_each(|host| host.is_met_anew(begin));
@@ -211,27 +194,11 @@ impl World {
         self.begin_anew(away, |now| core(&config, seed, now));
     }
 
-    fn judge_answers(&mut self) {
-        for at in (0..self.asked.len()).rev() {
-            let key = self.asked[at].0;
-            if let Some(answer) = self.answer_to(key) {
-                let (_, question) = self.asked.remove(at);
-                let us = self.us;
-                self.peers.judge_answer(question, &answer, us);
-            }
-        }
-    }
-
-    /// Asks as a client.
-    fn ask(&mut self, target: &str, question: Question) {
-        let key = self.ask_for(target);
-        self.asked.push((key, question));
-        self.judge_answers();
-    }
-
     /// Looks at health, at a quote and at a chart of each source.
     fn look(&mut self, is_calm: bool) {
-        self.ask("/health", Question::Health);
+        let health = json(&self.fetch("/health"));
+        let us = self.us;
+        self.peers.judge_health(&health, us);
         for source in 0..self.sources.len() {
             let market = match self.sources[source].is_whole {
                 true => {
@@ -243,7 +210,9 @@ impl World {
             let of = &self.sources[source];
             let host = &self.hosts[of.host];
             let target = format!("/api/v1/quotes/{}?source={}", host.markets[market].symbol, of.id);
-            self.ask(&target, Question::Quote { source, market });
+            let answer = self.fetch(&target);
+            let us = self.us;
+            self.peers.judge_quote((source, market), &answer, us);
             let market = self.some_named(source);
             let interval = *self.rng.pick(&["1m", "1m", "1m", "1h", "1d"]);
             let length = length_of(interval);
@@ -311,7 +280,9 @@ impl World {
         let is_calm = is_calm && is_there && from.is_some() && host.budget >= AMPLE;
         let asked =
             Asked { source, market, interval, from, to, clock: (clock, clock), us, is_calm };
-        self.ask(&target, Question::Chart(asked));
+        let answer = self.fetch(&target);
+        let us = self.us;
+        self.peers.judge_chart(asked, &answer, us);
     }
 
     /// After all has been well for long, each named market has the whole of its last hours.
@@ -323,7 +294,7 @@ impl World {
                     // What has only just closed is not known to be empty yet.
                     let to = clock - length_of(interval) - 10 * MINUTE_MS;
                     self.ask_chart(source, market, interval, (Some(clock - back), Some(to)), true);
-                    self.go_to(self.us + 3 * SECOND);
+                    self.run(3);
                 }
             }
         }
@@ -470,43 +441,32 @@ impl Day {
         }
     }
 
-    fn judge_answer(&mut self, question: Question, answer: &Answer, us: u64) {
-        let json = || Json::parse(&answer.body).expect("an answer is JSON");
-        let status = answer.status;
-        match question {
-            Question::Chart(mut asked) => {
-                let host = &self.hosts[self.sources[asked.source].host];
-                asked.clock.1 = host.clock(us);
-                let market = &host.markets[asked.market];
-                self.tally.charts += 1;
-                match status {
-                    // A chart ends with the time that is believed.
-                    _ if host.deceives(us) => {}
-                    200 => {
-                        let stored = self.stored(&asked, us);
-                        self.judge.chart(&asked, market, &stored, answer);
-                    }
-                    _ => {
-                        let has_some = !self.stored(&asked, us).is_empty();
-                        self.judge.check(status != 404 || !has_some, Fault::Lost, us, || {
-                            format!("{asked:?}: {status}, and the file has candles")
-                        });
-                        self.judge_missing(status, (asked.source, asked.market), us);
-                    }
-                }
-            }
-            Question::Quote { source, market } => {
-                if status == 200 {
-                    let host = &self.hosts[self.sources[source].host];
-                    let clock = host.clock(us);
-                    self.judge.quote(&json(), &host.markets[market], clock, STALE_MS, us);
-                    self.served.push((source, market));
-                } else {
-                    self.judge_missing(status, (source, market), us);
-                }
-            }
-            Question::Health => self.judge_health(&json(), us),
+    fn judge_chart(&mut self, mut asked: Asked, answer: &Answer, us: u64) {
+        let host = &self.hosts[self.sources[asked.source].host];
+        asked.clock.1 = host.clock(us);
+        self.tally.charts += 1;
+        // A chart ends with the time that is believed.
+        if host.deceives(us) {
+            return;
         }
+        let (stored, status) = (self.stored(&asked, us), answer.status);
+        if status == 200 {
+            return self.judge.chart(&asked, &host.markets[asked.market], &stored, answer);
+        }
+        self.judge.check(status != 404 || stored.is_empty(), Fault::Lost, us, || {
+            format!("{asked:?}: {status}, and the file has candles")
+        });
+        self.judge_missing(status, (asked.source, asked.market), us);
+    }
+
+    fn judge_quote(&mut self, (source, market): (usize, usize), answer: &Answer, us: u64) {
+        if answer.status != 200 {
+            return self.judge_missing(answer.status, (source, market), us);
+        }
+        let host = &self.hosts[self.sources[source].host];
+        let (quote, clock) = (json(answer), host.clock(us));
+        self.judge.quote(&quote, &host.markets[market], clock, STALE_MS, us);
+        self.served.push((source, market));
     }
 
     /// The slots of a chart that the file has candles of, as far as nobody can take them for new.
@@ -590,6 +550,10 @@ impl Day {
     }
 }
 
+fn json(answer: &Answer) -> Json {
+    Json::parse(&answer.body).expect("an answer is JSON")
+}
+
 fn address_of(host: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host as u8 + 1], 80))
 }
@@ -635,18 +599,17 @@ fn config(sources: &[Source], hosts: &[Host]) -> Config {
     }
 }
 
-/// Counts the lines of the log of this thread.
+/// The lines of the log of this thread.
 mod log_lines {
     use std::cell::RefCell;
-    use std::sync::Once;
-
-    struct Counter;
 
     thread_local! {
-        static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+        static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
 
-    impl log::Log for Counter {
+    struct Lines;
+
+    impl log::Log for Lines {
         fn enabled(&self, _: &log::Metadata<'_>) -> bool {
             true
         }
@@ -655,46 +618,24 @@ mod log_lines {
             let line = record.args().to_string();
             // Answers, progress, and reminders: none of them tells a new fault.
             let is_known = ["backfill goes on", "still "].iter().any(|it| line.starts_with(it));
-            if record.target().ends_with("access") || is_known {
-                return;
+            if !is_known && !record.target().ends_with("access") {
+                LINES.with_borrow_mut(|lines| lines.push(line));
             }
-            LINES.with_borrow_mut(|lines| {
-                if let Some(lines) = lines {
-                    if std::env::var_os("MARKETD_TRACE").is_some() {
-                        eprintln!("{line}");
-                    }
-                    lines.push(line);
-                }
-            });
         }
 
         fn flush(&self) {}
     }
 
-    static COUNTER: Counter = Counter;
-    static ONCE: Once = Once::new();
-
     pub fn begin() {
-        ONCE.call_once(|| {
-            log::set_logger(&COUNTER).expect("nobody else logs");
-            let has_more = std::env::var("MARKETD_TRACE").is_ok_and(|it| it == "debug");
-            log::set_max_level(if has_more {
-                log::LevelFilter::Debug
-            } else {
-                log::LevelFilter::Info
-            });
-        });
-        LINES.set(Some(Vec::new()));
+        // Another run of this process may have done so.
+        if log::set_logger(&Lines).is_ok() {
+            log::set_max_level(log::LevelFilter::Info);
+        }
+        LINES.take();
     }
 
-    pub fn end() -> u64 {
-        LINES.with_borrow(|lines| lines.as_ref().map_or(0, Vec::len) as u64)
-    }
-
-    /// The last lines.
-    pub fn last() -> Vec<String> {
-        let last = |lines: &Vec<String>| lines.iter().rev().take(8).cloned().collect();
-        LINES.with_borrow(|lines| lines.as_ref().map(last).unwrap_or_default())
+    pub fn end() -> Vec<String> {
+        LINES.take()
     }
 }
 
@@ -705,41 +646,15 @@ fn run(bad_us: u64, rng: &mut Rng) -> World {
     world
 }
 
-/// A run in which nothing was false. Answers how many things happened.
-pub fn run_well(bad_us: u64, rng: &mut Rng) -> u64 {
-    let world = run(bad_us, rng);
-    let judge = &world.judge;
-    assert!(judge.counts.is_empty(), "{:?}\n{}", judge.counts, judge.told.join("\n"));
-    world.turns
+/// A run in which nothing was false.
+pub fn run_well(bad_us: u64, rng: &mut Rng) {
+    run(bad_us, rng).judge.acquit();
 }
 
 /// A whole day: prints what it has cost, and what was false in it.
 pub fn day(seed: u64) {
-    let World { us, peers: Day { judge, tally, .. }, .. } = run(24 * HOUR, &mut Rng::new(seed));
-    println!(
-        "seed {seed}: {} hours, {} spells of faults, {} charts",
-        us / HOUR,
-        tally.spells,
-        tally.charts
-    );
-    println!("{:<10} {:>9} {:>9} {:>9} {:>9}", "requests", "quotes", "candles", "lists", "clock");
-    for source in ["whole", "beside", "ones"] {
-        let of = |kind| tally.requests.get(&(source, kind)).copied().unwrap_or(0);
-        let [quotes, candles, lists, clock] =
-            [Kind::Quotes, Kind::Candles, Kind::List, Kind::Clock].map(of);
-        println!("{source:<10} {quotes:>9} {candles:>9} {lists:>9} {clock:>9}");
-    }
-    let count = |fault| judge.counts.get(&fault).copied().unwrap_or(0);
-    for (name, fault) in [
-        ("requests over a budget", Fault::OverBudget),
-        ("requests while refused", Fault::Hammered),
-        ("candles lost", Fault::Lost),
-        ("false claims", Fault::FalseClaim),
-        ("false health", Fault::Health),
-        ("floods of the log", Fault::Flood),
-    ] {
-        println!("{name:<22} {:>9}", count(fault));
-    }
-    println!("{:<22} {:>9}", "lines of the log", tally.log_lines);
-    assert!(judge.counts.is_empty(), "{}", judge.told.join("\n"));
+    let world = run(24 * HOUR, &mut Rng::new(seed));
+    println!("seed {seed}, {} hours: {:#?}", world.us / HOUR, world.tally);
+    println!("false: {:?}", world.judge.counts);
+    world.judge.acquit();
 }

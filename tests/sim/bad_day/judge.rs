@@ -70,6 +70,11 @@ impl Judge {
         }
     }
 
+    /// Nothing was false.
+    pub fn acquit(&self) {
+        assert!(self.counts.is_empty(), "{:?}\n{}", self.counts, self.told.join("\n"));
+    }
+
     /// Judges a chart. `stored`: slots that it must show, because they are in the file.
     pub fn chart(&mut self, asked: &Asked, market: &Market, stored: &[i64], answer: &Answer) {
         let length = length_of(asked.interval);
