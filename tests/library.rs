@@ -7,6 +7,5 @@ mod claims;
 mod requests;
 mod sim;
 mod support_selftest;
-mod tags;
 mod virtual_time;
 mod wire;

@@ -16,8 +16,7 @@
 //! - [`truth`], [`brain`]: what was really traded, and how honestly an exchange tells it;
 //!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
 //! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
-//!   with that and with the truth; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and
-//!   obvious sums
+//!   with that and with the truth; [`schedule`]: polling; [`watch`]: deadlines
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`reload`]: configurations that are read again in the middle of it
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
@@ -36,7 +35,6 @@ mod grammar;
 mod ledger;
 mod listeners;
 mod lists;
-mod naive;
 mod places;
 mod quotes;
 mod reload;
@@ -125,7 +123,7 @@ fn market_lists_change_over_hours() {
 
 #[test]
 fn on_bad_days_nothing_is_lost_nothing_is_false_and_nobody_is_hammered() {
-    for_each_seed(3, |_, rng| _ = bad_day::run_well(2 * bad_day::HOUR, rng));
+    for_each_seed(3, |_, rng| bad_day::run_well(2 * bad_day::HOUR, rng));
 }
 
 /// See `scripts/bad_day.sh`.

@@ -15,6 +15,8 @@ use std::collections::{HashMap, VecDeque};
 pub struct Answer {
     pub status: u16,
     pub head: MessageHead,
+    /// Bytes of its body as it came, or as a `HEAD` tells them.
+    pub length: usize,
     /// Unpacked.
     pub body: Vec<u8>,
     /// Whether it came packed.
@@ -228,7 +230,7 @@ pub fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usiz
         .strip_prefix("HTTP/1.1 ")
         .and_then(|rest| rest.get(..3)?.parse::<u16>().ok());
     let status = status.ok_or_else(|| format!("the status line is {:?}", head.first_line))?;
-    let mut answer = Answer { status, head, body: Vec::new(), is_packed: false };
+    let mut answer = Answer { status, head, length: 0, body: Vec::new(), is_packed: false };
     let bare = matches!(status, 100..=199 | 204 | 304);
     let length = match answer.field("Content-Length")? {
         Some(_) if bare => return Err(format!("{status} with a length")),
@@ -236,6 +238,7 @@ pub fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usiz
         Some(length) => length.parse::<usize>().map_err(|why| why.to_string())?,
         None => return Err("no Content-Length".to_string()),
     };
+    answer.length = length;
     let length = if head_only { 0 } else { length };
     let Some(body) = bytes.get(used..used + length) else {
         return Ok(None);

@@ -1,58 +1,62 @@
-//! What the made-up exchange knows: the demo exchange's figures, taken apart.
+//! What the made-up exchange knows: the figures of made-up markets, taken apart.
 //!
 //! Owns a memory of items that were made once. They are a pure function of seed, market and time,
 //! so all runs of one test thread share it and none can change it. It never decides what is sent:
 //! [`super::exchange`] does, and may bend it.
 
-use super::naive::Figures;
-use crate::support::Json;
-use crate::support::naive::plain;
-use marketd::demo::Demo;
-use marketd::time::UnixMs;
+use crate::support::chance::mix;
+use crate::support::generated::{GeneratedMarket, UNIT};
+use crate::support::naive::{length_ms, plain};
+use crate::support::{FIGURES, Json};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Markets that the demo exchange has and the simulation uses: its id, base and quote.
-const REAL: [(&str, &str, &str); 7] = [
-    ("BTCUSDT", "BTC", "USDT"),
-    ("ETHUSDT", "ETH", "USDT"),
-    ("DOGEUSDT", "DOGE", "USDT"),
-    ("SHIBUSDT", "SHIB", "USDT"),
-    ("ETHBTC", "ETH", "BTC"),
-    ("SOLBTC", "SOL", "BTC"),
-    ("BTCEUR", "BTC", "EUR"),
+/// The markets that have candles: base, quote, and the price around which each moves.
+const TRADED: [(&str, &str, u64); 7] = [
+    ("BTC", "USDT", 64_000 * UNIT),
+    ("ETH", "USDT", 3100 * UNIT),
+    ("DOGE", "USDT", UNIT / 7),
+    ("SHIB", "USDT", 1234),
+    ("ETH", "BTC", UNIT / 20),
+    ("SOL", "BTC", UNIT / 500),
+    ("BTC", "EUR", 59_000 * UNIT),
 ];
 
-/// One market.
+/// What a ticker calls the figures of a quote, in their order.
+const MEMBERS: &str = "lastPrice bidPrice askPrice bidQty askQty openPrice highPrice lowPrice \
+                       priceChange priceChangePercent volume quoteVolume";
+
+/// What is to be served of one ticker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Market {
-    /// The exchange's own name of it.
-    pub id: String,
-    pub base: String,
-    pub quote: String,
+pub struct Figures {
+    /// By served name; `None`: null.
+    pub named: Vec<(&'static str, Option<String>)>,
+    pub timestamp: Option<i64>,
 }
 
-impl Market {
-    /// The canonical symbol.
-    pub fn symbol(&self) -> String {
-        format!("{}/{}", self.base, self.quote)
+impl Figures {
+    /// Reads the exchange's members, by its names.
+    pub fn of(member: impl Fn(&str) -> Option<String>) -> Figures {
+        let read = |(ours, theirs)| (ours, member(theirs).map(|text| plain(&text)));
+        let mut named: Vec<_> = FIGURES.into_iter().zip(MEMBERS.split(' ')).map(read).collect();
+        // A price of zero is none, and nothing is offered at no price.
+        for (price, volume) in [(1, Some(3)), (2, Some(4)), (5, None), (6, None), (7, None)] {
+            if named[price].1.as_deref() == Some("0") {
+                named[price].1 = None;
+            }
+            if let (None, Some(volume)) = (&named[price].1, volume) {
+                named[volume].1 = None;
+            }
+        }
+        Figures { named, timestamp: member("closeTime").and_then(|text| text.parse().ok()) }
     }
-}
 
-/// The markets of a run: the real ones, and so many that are mere arithmetic.
-pub fn markets(extra: usize) -> Vec<Market> {
-    let market = |id: &str, base: &str, quote: &str| Market {
-        id: id.to_string(),
-        base: base.to_string(),
-        quote: quote.to_string(),
-    };
-    let real = REAL.iter().map(|(id, base, quote)| market(id, base, quote));
-    let made = (0..extra).map(|n| {
-        let base = format!("W{n:03}");
-        market(&format!("{base}USDT"), &base, "USDT")
-    });
-    real.chain(made).collect()
+    /// The figure of that served name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.named.iter().find(|(known, _)| *known == name);
+        found.and_then(|(_, value)| value.as_deref())
+    }
 }
 
 /// One ticker as it is sent, and what it says.
@@ -81,119 +85,60 @@ thread_local! {
 /// See the module's page.
 #[derive(Debug)]
 pub struct Brain {
-    demo: Demo,
     seed: u64,
-    pub markets: Vec<Market>,
+    pub markets: Vec<GeneratedMarket>,
 }
 
 impl Brain {
+    /// One with so many markets beside those that have candles.
     pub fn new(seed: u64, extra: usize) -> Brain {
-        Brain { demo: Demo::new(seed), seed, markets: markets(extra) }
+        let traded = TRADED.iter().map(|(base, quote, level)| (base.to_string(), *quote, *level));
+        let others = (0..extra).map(|n| (format!("W{n:03}"), "USDT", 1000 * UNIT));
+        let markets = traded.chain(others).enumerate().map(|(at, (base, quote, level))| {
+            GeneratedMarket::new(base, quote, level, mix(seed ^ mix(at as u64)))
+        });
+        Brain { seed, markets: markets.collect() }
     }
 
     /// The market of that id.
     pub fn find(&self, id: &str) -> Option<usize> {
-        self.markets.iter().position(|market| market.id == id)
+        self.markets.iter().position(|market| market.id() == id)
     }
 
     /// What a market is worth at this time of the exchange's clock.
     pub fn ticker(&self, market: usize, at_ms: i64) -> Rc<Ticker> {
         let second = at_ms.div_euclid(1000);
-        let key = (self.seed, market, second);
-        if let Some(known) = TICKERS.with_borrow(|known| known.get(&key).cloned()) {
-            return known;
-        }
-        let id = &self.markets[market].id;
-        let text = if market < REAL.len() {
-            self.ask("/api/v3/ticker/24hr", &format!("symbol={id}"), at_ms)
-        } else {
-            // A price of four digits that moves by a cent or so every second.
-            let cents = 100_000 + (market as i64 * 37 + second * 7 + second * second % 11) % 9000;
-            let price = format!("{}.{:02}", cents / 100, cents % 100);
-            format!(
-                "{{\"symbol\":\"{id}\",\"priceChange\":\"1.50\",\"priceChangePercent\":\"0.150\",\
-                 \"lastPrice\":\"{price}\",\"bidPrice\":\"{price}\",\"bidQty\":\"1.0\",\
-                 \"askPrice\":\"{price}\",\"askQty\":\"2.0\",\"openPrice\":\"1000.00\",\
-                 \"highPrice\":\"1100.00\",\"lowPrice\":\"900.00\",\"volume\":\"12345.0\",\
-                 \"quoteVolume\":\"12345678.90\",\"closeTime\":{}}}",
-                second * 1000
-            )
+        let made = || {
+            let text = self.markets[market].ticker(second * 1000);
+            Rc::new(Ticker { figures: figures_of(&text), text })
         };
-        let ticker = Rc::new(Ticker { figures: figures_of(&text), text });
-        TICKERS.with_borrow_mut(|known| known.insert(key, ticker.clone()));
-        ticker
+        TICKERS.with_borrow_mut(|known| {
+            known.entry((self.seed, market, second)).or_insert_with(made).clone()
+        })
     }
 
-    /// Whether a market has candles at all. Those that are mere arithmetic have none.
+    /// Whether a market has candles at all.
     pub fn has_candles(&self, market: usize) -> bool {
-        market < REAL.len()
+        market < TRADED.len()
     }
 
     /// The candle of a slot that has begun at this time of the exchange's clock.
     pub fn row(&self, market: usize, interval: &'static str, slot: i64, at_ms: i64) -> Rc<Row> {
-        let length = crate::support::naive::length_ms(interval).expect("a stored interval");
-        if slot < at_ms.div_euclid(length) {
-            return self.closed_row(market, interval, slot, length);
+        let length = length_ms(interval).expect("a stored interval");
+        let (open, made) = (slot * length, &self.markets[market]);
+        let made = || Rc::new(row_of(&made.kline(length, open, at_ms)));
+        if open + length > at_ms {
+            return made();
         }
-        let open = slot * length;
-        let rows = self.read_rows(market, interval, (open, open), at_ms);
-        rows.into_iter().next().expect("it has begun")
+        let key = (self.seed, market, interval, slot);
+        ROWS.with_borrow_mut(|known| known.entry(key).or_insert_with(made).clone())
     }
 
-    /// Made in blocks, with the clock far ahead, so that all of them are closed.
-    fn closed_row(&self, market: usize, interval: &'static str, slot: i64, length: i64) -> Rc<Row> {
-        const BLOCK: i64 = 64;
-        let key = |slot: i64| (self.seed, market, interval, slot);
-        if let Some(known) = ROWS.with_borrow(|rows| rows.get(&key(slot)).cloned()) {
-            return known;
-        }
-        let begin = slot - slot.rem_euclid(BLOCK);
-        let range = (begin * length, (begin + BLOCK - 1) * length);
-        let rows = self.read_rows(market, interval, range, i64::MAX);
-        ROWS.with_borrow_mut(|known| {
-            for row in rows {
-                known.insert(key(row.open_ms / length), row);
-            }
-            known[&key(slot)].clone()
-        })
-    }
-
-    fn read_rows(
-        &self,
-        market: usize,
-        interval: &'static str,
-        (from, to): (i64, i64),
-        at_ms: i64,
-    ) -> Vec<Rc<Row>> {
-        let id = &self.markets[market].id;
-        let query =
-            format!("symbol={id}&interval={interval}&startTime={from}&endTime={to}&limit=1000");
-        let body = self.ask("/api/v3/klines", &query, at_ms);
-        let raw = crate::support::json::raw_items(&body).expect("a list of rows");
-        raw.into_iter().map(|raw| Rc::new(row_of(raw.get()))).collect()
-    }
-
-    /// The list's entry of a market.
-    pub fn listing(&self, market: usize, active: bool) -> String {
-        let Market { id, base, quote } = &self.markets[market];
-        let status = if active { "TRADING" } else { "BREAK" };
-        format!(
-            "{{\"symbol\":\"{id}\",\"status\":\"{status}\",\"baseAsset\":\"{base}\",\
-             \"quoteAsset\":\"{quote}\",\"filters\":[{{\"filterType\":\"PRICE_FILTER\",\
-             \"minPrice\":\"0.01\",\"maxPrice\":\"1000000.00\",\"tickSize\":\"0.01\"}},\
-             {{\"filterType\":\"LOT_SIZE\",\"minQty\":\"0.001\",\"maxQty\":\"9000.0\",\
-             \"stepSize\":\"0.001\"}}],\"isSpotTradingAllowed\":true}}"
-        )
-    }
-
-    /// What the demo exchange answers.
-    fn ask(&self, path: &str, query: &str, at_ms: i64) -> String {
-        let mut body = Vec::new();
-        let now = UnixMs(at_ms);
-        let status = self.demo.respond(path.as_bytes(), query.as_bytes(), now, &mut body);
-        let body = String::from_utf8(body).expect("the demo writes text");
-        assert_eq!(status, 200, "{path}?{query}: {body}");
-        body
+    /// The list's entry of a market: whether it is active, and the least worth of an order.
+    pub fn listing(&self, market: usize, active: bool, least: u64) -> String {
+        let status = if active { "\"TRADING\"" } else { "\"BREAK\"" };
+        let info = self.markets[market].info().replace("\"TRADING\"", status);
+        info.replace("\"minNotional\":\"5.0", &format!("\"minNotional\":\"{least}.0"))
     }
 }
 

@@ -316,7 +316,7 @@ impl Client {
                 None
             }
             Ending::HalfClose => {
-                if !link.has_ended() {
+                if !link.eof {
                     link.end();
                 }
                 None

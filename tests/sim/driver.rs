@@ -278,7 +278,7 @@ impl World {
                 Peer::Exchange(source, at) => {
                     self.note(format!("source {source}.{at} is closed"));
                     let begun = self.links[&key].since;
-                    let connecting = !self.links[&key].is_settled();
+                    let connecting = self.links[&key].connecting;
                     // What was on its way when a clock moved may have been said long ago.
                     let doubted = self.clock_moved || self.reload.is_new;
                     let conn = &mut self.exchanges[source].conns[at];

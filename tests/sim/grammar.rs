@@ -51,6 +51,15 @@ impl Kind {
         (piece.target(), Kind::Piece(piece))
     }
 
+    /// True if each good answer has an entity tag.
+    pub fn is_tagged(&self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            Quote { .. } | Quotes { .. } | Chart(_) | Piece(_) | Categories | EcosystemOne { .. }
+        )
+    }
+
     /// True if the answer may be made in several turns, of which only so many are made at once.
     pub fn is_long(&self) -> bool {
         matches!(
@@ -111,7 +120,7 @@ pub struct Grammar {
     pub body_bytes: usize,
     /// Whether some requests may be malformed.
     pub bad: bool,
-    /// Charts that many ask for.
+    /// What many ask for again and again, half of it charts.
     pub favourites: Vec<(String, Kind)>,
 }
 
@@ -155,8 +164,9 @@ impl Grammar {
             _ => {}
         }
         if let Some(etag) = etag(&ask.target).filter(|_| method == "GET" && rng.chance(1, 2)) {
+            ask.conditional = rng.chance(3, 4);
+            let etag = if ask.conditional { etag } else { made_up_tag(&etag, rng) };
             fields.push_str(&format!("If-None-Match: {etag}\r\n"));
-            ask.conditional = true;
         }
         if rng.chance(1, 3) {
             fields.push_str("User-Agent: sim/1.0 (of chance)\r\nAccept: */*\r\n");
@@ -213,6 +223,14 @@ impl Grammar {
         fields.push_str(&format!("Content-Length: {length}\r\n"));
         // Of a body that is too large, some may never be sent.
         rng.bytes(length.min(self.body_bytes + 100))
+    }
+
+    /// Something that many ask for.
+    pub fn favourite(&self, rng: &mut Rng) -> (String, Kind) {
+        match rng.chance(1, 2) {
+            true => self.some_chart(5, rng),
+            false => self.target(rng, Service::Both),
+        }
     }
 
     fn target(&self, rng: &mut Rng, side: Service) -> (String, Kind) {
@@ -301,18 +319,15 @@ impl Grammar {
             _ => symbol.replace('/', "-"),
         };
         let source = self.some_source(rng);
-        let mut target = format!("/api/v1/quotes/{name}{}", decimals(text));
-        if let Some(source) = source {
-            let mark = if text { '&' } else { '?' };
-            target.push_str(&format!("{mark}source={}", self.sources[source]));
-        }
+        let id = source.map(|source| self.sources[source].clone());
+        let parameters = [("decimals", decimals(text)), ("source", id)];
+        let target = address(&format!("/api/v1/quotes/{name}"), &parameters);
         let kind = Kind::Quote { market, source, text };
         (target, kind)
     }
 
     fn quotes(&self, rng: &mut Rng) -> (String, Kind) {
         let text = rng.chance(1, 5);
-        let tail = decimals(text).replace('?', "&");
         if rng.chance(1, 4) {
             return Kind::whole(List::Quotes, text);
         }
@@ -332,7 +347,8 @@ impl Grammar {
                 markets.push(market);
             }
         }
-        let target = format!("/api/v1/quotes?symbols={}{tail}", names.join(","));
+        let parameters = [("symbols", Some(names.join(","))), ("decimals", decimals(text))];
+        let target = address("/api/v1/quotes", &parameters);
         let kind = Kind::Quotes { markets, strangers, names: names.len(), text };
         (target, kind)
     }
@@ -365,24 +381,23 @@ impl Grammar {
             let chart = ChartAsk { market, interval, to, limit, ..ChartAsk::default() };
             asks.push(ChartAsk { fill, text, ..chart });
         }
-        let names = names.join(",");
-        let mut target =
-            format!("/api/ecosystem/chart?symbols={names}&interval={interval}&limit={limit}");
-        if let Some(to) = to {
-            target.push_str(&format!("&to={to}"));
-        }
-        if fill {
-            target.push_str("&fill=previous");
-        }
-        if text {
-            target.push_str("&decimals=string");
-        }
+        let parameters = [
+            ("symbols", Some(names.join(","))),
+            ("interval", Some(interval.to_string())),
+            ("limit", Some(limit.to_string())),
+            ("to", to.map(|to| to.to_string())),
+            ("fill", filled(fill)),
+            ("decimals", decimals(text)),
+        ];
+        let target = address("/api/ecosystem/chart", &parameters);
         (target, Kind::Several(Several { asks, strangers }))
     }
 
     fn chart(&self, rng: &mut Rng) -> (String, Kind) {
-        if !self.favourites.is_empty() && rng.chance(1, 3) {
-            return rng.pick(&self.favourites).clone();
+        let charts = self.favourites.iter().filter(|(_, kind)| matches!(kind, Kind::Chart(_)));
+        let charts: Vec<_> = charts.collect();
+        if !charts.is_empty() && rng.chance(1, 3) {
+            return (*rng.pick(&charts)).clone();
         }
         self.some_chart(60, rng)
     }
@@ -391,7 +406,7 @@ impl Grammar {
     pub fn some_chart(&self, near: i64, rng: &mut Rng) -> (String, Kind) {
         let market = if rng.chance(1, 2) { rng.below(2) as usize } else { self.some_market(rng) };
         let interval = match rng.below(3) {
-            _ if near < 10 && rng.chance(1, 2) => *rng.pick(&["1m", "1m", "3m", "5m"]),
+            _ if near < 10 && rng.chance(3, 4) => *rng.pick(&["1m", "1m", "3m", "5m"]),
             0 => *rng.pick(&["1m", "1h", "1d"]),
             _ => *rng.pick(&INTERVALS),
         };
@@ -404,12 +419,12 @@ impl Grammar {
         };
         let (a, b) = (some_time(near), some_time(2 * near));
         let (mut from, mut to) = (None, None);
-        match rng.below(if near < 10 { 8 } else { 5 }) {
+        match rng.below(if near < 10 { 14 } else { 5 }) {
             0 | 1 => {}
             // One that ends just now or soon.
             5.. => {
                 (from, to) =
-                    (Some(b - 20 * length), Some(self.now_ms + rng.between(-1, 3) * length))
+                    (Some(b - 20 * length), Some(self.now_ms + rng.between(-2, 2) * length))
             }
             2 => from = Some(a),
             3 => to = Some(a),
@@ -436,28 +451,22 @@ impl Grammar {
             text: rng.chance(1, 6),
             source: self.some_source(rng),
         };
-        let symbol = self.symbols[market].replace('/', "");
-        let mut target = format!("/api/ecosystem/chart?symbol={symbol}&interval={interval}");
-        for (name, time) in [("from", from), ("to", to)] {
-            if let Some(time) = time {
-                // Below 10^11 it is seconds.
-                let seconds = rng.chance(1, 2) || time < 100_000_000_000;
-                let number = if seconds { time / 1000 } else { time };
-                target.push_str(&format!("&{name}={number}"));
-            }
-        }
-        if let Some(limit) = limit {
-            target.push_str(&format!("&limit={limit}"));
-        }
-        if ask.fill {
-            target.push_str("&fill=previous");
-        }
-        if ask.text {
-            target.push_str("&decimals=string");
-        }
-        if let Some(source) = ask.source {
-            target.push_str(&format!("&source={}", self.sources[source]));
-        }
+        let mut written = |time: i64| {
+            // Below 10^11 it is seconds.
+            let seconds = rng.chance(1, 2) || time < 100_000_000_000;
+            (if seconds { time / 1000 } else { time }).to_string()
+        };
+        let parameters = [
+            ("symbol", Some(self.symbols[market].replace('/', ""))),
+            ("interval", Some(interval.to_string())),
+            ("from", from.map(&mut written)),
+            ("to", to.map(&mut written)),
+            ("limit", limit.map(|limit| limit.to_string())),
+            ("fill", filled(ask.fill)),
+            ("decimals", decimals(ask.text)),
+            ("source", ask.source.map(|source| self.sources[source].clone())),
+        ];
+        let target = address("/api/ecosystem/chart", &parameters);
         (target, Kind::Chart(ask))
     }
 
@@ -499,6 +508,34 @@ impl Grammar {
     }
 }
 
-fn decimals(text: bool) -> &'static str {
-    if text { "?decimals=string" } else { "" }
+/// Something that this service never said.
+fn made_up_tag(known: &str, rng: &mut Rng) -> String {
+    let mut tag = known.to_string();
+    match rng.below(3) {
+        0 => tag.insert(1, '0'),
+        1 => drop(tag.remove(1)),
+        _ => {
+            let at = 1 + rng.below(tag.len() as u64 - 2) as usize;
+            let other = if tag.as_bytes()[at] == b'7' { "8" } else { "7" };
+            tag.replace_range(at..=at, other);
+        }
+    }
+    tag
+}
+
+/// An address with those of these parameters that have a value.
+pub fn address(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let given: Vec<String> = given.map(|(name, value)| format!("{name}={value}")).collect();
+    let mark = if given.is_empty() { "" } else { "?" };
+    format!("{path}{mark}{}", given.join("&"))
+}
+
+/// Whether decimals are to be texts, as a parameter.
+pub fn decimals(are_texts: bool) -> Option<String> {
+    are_texts.then(|| "string".to_string())
+}
+
+fn filled(fill: bool) -> Option<String> {
+    fill.then(|| "previous".to_string())
 }

@@ -8,6 +8,7 @@
 
 use super::answers::{Answer, read_answer};
 use super::client::{Ending, Nature, Reading, Stage};
+use super::grammar::{address, decimals};
 use super::ledger::Tri;
 use super::setup::add_client;
 use super::trace::ensure;
@@ -300,17 +301,14 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
         }
         let is_text = rng.chance(1, 4);
         let source = rng.chance(1, 4).then(|| rng.below(world.ledgers.len() as u64) as usize);
-        let mut target = format!("/api/v1/stream?symbols={list}");
-        if rng.chance(1, 2) {
-            let interval = rng.pick(&["1m", "5m", "1h", "1d"]);
-            target += &format!("&charts={}:{interval}", names[0]);
-        }
-        if is_text {
-            target += "&decimals=string";
-        }
-        if let Some(source) = source {
-            target += &format!("&source={}", world.ledgers[source].id);
-        }
+        let interval = *rng.pick(&["1m", "5m", "1h", "1d"]);
+        let parameters = [
+            ("symbols", Some(list)),
+            ("charts", rng.chance(1, 2).then(|| format!("{}:{interval}", names[0]))),
+            ("decimals", decimals(is_text)),
+            ("source", source.map(|at| world.ledgers[at].id.clone())),
+        ];
+        let target = address("/api/v1/stream", &parameters);
         if is_all {
             markets = (0..world.symbols.len()).collect();
         }
@@ -363,14 +361,17 @@ impl World {
         };
         for claim in claims {
             let open = claim["candle"][0].integer().unwrap_or_default();
-            let text = |key: &str| claim[key].text().unwrap_or_default().replace('/', "-");
-            let target = format!(
-                "/api/ecosystem/chart?symbol={}&interval={}&source={}&from={open}&to={open}{}",
-                text("symbol"),
-                text("interval"),
-                text("source"),
-                if is_text { "&decimals=string" } else { "" },
-            );
+            let text = |key: &str| Some(claim[key].text()?.replace('/', "-"));
+            let open = Some(open.to_string());
+            let parameters = [
+                ("symbol", text("symbol")),
+                ("interval", text("interval")),
+                ("source", text("source")),
+                ("from", open.clone()),
+                ("to", open),
+                ("decimals", decimals(is_text)),
+            ];
+            let target = address("/api/ecosystem/chart", &parameters);
             let Some(body) = self.ask_as_stranger(&target) else {
                 continue;
             };
@@ -388,18 +389,15 @@ impl World {
         let Some((listener, key)) = client.listener.as_ref().zip(client.link) else {
             return;
         };
-        let is_here = self.links.get(&key).is_some_and(|link| !link.is_broken());
+        let is_here = self.links.get(&key).is_some_and(|link| !link.broken);
         let is_quiet = self.core.outgoing(key).is_empty() && !self.core.has_work();
         if listener.stage != Heard::Stream || !is_here || !is_quiet {
             return;
         }
-        let mut target = format!("/api/v1/quotes/{}?", symbol.replace('/', "-"));
-        if let Some(source) = listener.source {
-            target += &format!("source={}&", self.ledgers[source].id);
-        }
-        if listener.is_text {
-            target += "decimals=string";
-        }
+        let source = listener.source.map(|source| self.ledgers[source].id.clone());
+        let parameters = [("source", source), ("decimals", decimals(listener.is_text))];
+        let path = format!("/api/v1/quotes/{}", symbol.replace('/', "-"));
+        let target = address(&path, &parameters);
         let Some(answer) = self.answer_to(&target, 0) else {
             return;
         };

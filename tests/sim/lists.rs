@@ -7,6 +7,7 @@
 
 use super::answers::Answer;
 use super::charts::{ChartAsk, ChartFields, is_complete, read_rows};
+use super::grammar::{address, decimals};
 use super::ledger::Tri;
 use super::quotes::Books;
 use super::trace::ensure;
@@ -37,13 +38,14 @@ pub struct Piece {
 }
 
 /// What is to be found, as it is asked for and as it stands in a symbol.
-const SEARCHES: [(&str, &str); 6] = [
+pub const SEARCHES: [(&str, &str); 7] = [
     ("btc", "BTC"),
     ("h/b", "H/B"),
     ("doge-u", "DOGE/U"),
     ("_usdt", "/USDT"),
     ("W01", "W01"),
     ("nothing", "NOTHING"),
+    ("", ""),
 ];
 
 impl Piece {
@@ -62,7 +64,7 @@ impl Piece {
             descending: rng.chance(1, 2).then(|| rng.chance(1, 2)),
             limit: rng.chance(2, 3).then(|| 1 + rng.below(6) as usize),
             offset: *rng.pick(&[0, 0, 0, 1, 3, 8]),
-            search: rng.chance(1, 4).then(|| rng.pick(&SEARCHES).0),
+            search: rng.chance(1, 4).then(|| rng.pick(&SEARCHES[..6]).0),
             text: rng.chance(1, 6),
         };
         if piece.sort.is_none() && piece.limit.is_none() && piece.search.is_none() {
@@ -73,26 +75,22 @@ impl Piece {
 
     /// What is asked for.
     pub fn target(&self) -> String {
-        let mut parts = Vec::new();
-        if self.list == List::Quotes {
-            parts.push("symbols=*".to_string());
-        }
-        parts.extend(self.sort.map(|it| format!("sort={it}")));
-        let order = |down| format!("order={}", if down { "desc" } else { "asc" });
-        parts.extend(self.descending.map(order));
-        parts.extend(self.limit.map(|it| format!("limit={it}")));
-        parts.extend(self.search.map(|it| format!("search={it}")));
-        parts.extend(self.text.then(|| "decimals=string".to_string()));
-        if self.offset > 0 {
-            parts.push(format!("offset={}", self.offset));
-        }
         let path = match &self.list {
             List::Quotes => "/api/v1/quotes".to_string(),
             List::Category(id) => format!("/api/v1/categories/{id}/markets"),
             List::Ecosystem => "/api/ecosystem/market".to_string(),
         };
-        let mark = if parts.is_empty() { "" } else { "?" };
-        format!("{path}{mark}{}", parts.join("&"))
+        let order = |down| if down { "desc" } else { "asc" }.to_string();
+        let parameters = [
+            ("symbols", (self.list == List::Quotes).then(|| "*".to_string())),
+            ("sort", self.sort.map(str::to_string)),
+            ("order", self.descending.map(order)),
+            ("limit", self.limit.map(|it| it.to_string())),
+            ("search", self.search.map(str::to_string)),
+            ("decimals", decimals(self.text)),
+            ("offset", (self.offset > 0).then(|| self.offset.to_string())),
+        ];
+        address(&path, &parameters)
     }
 
     fn is_picked(&self) -> bool {
@@ -102,13 +100,9 @@ impl Piece {
     /// Whether the list has a row of a market.
     fn has(&self, market: usize, books: &Books<'_>) -> Tri {
         let symbol = &books.symbols[market];
-        let finds = |searched: &str| {
-            let needle = SEARCHES.iter().find(|it| it.0 == searched);
-            finds(symbol, needle.expect("one of these").1)
-        };
         let quote = symbol.split('/').nth(1).unwrap_or_default();
         match &self.list {
-            _ if self.search.is_some_and(|it| !finds(it)) => Tri::No,
+            _ if self.search.is_some_and(|it| !finds(symbol, it)) => Tri::No,
             List::Quotes => books.has_quote(market, None),
             List::Category(id) if !quote.eq_ignore_ascii_case(id) => Tri::No,
             List::Category(_) => books.known(market),
@@ -241,8 +235,9 @@ impl Piece {
     }
 }
 
-/// Whether a text is to be found in a symbol, in one of its spellings.
-pub fn finds(symbol: &str, text: &str) -> bool {
+/// Whether one of [`SEARCHES`] finds a symbol, in one of its spellings.
+pub fn finds(symbol: &str, searched: &str) -> bool {
+    let text = SEARCHES.iter().find(|it| it.0 == searched).expect("one of these").1;
     symbol.contains(text) || symbol.replace('/', "").contains(text)
 }
 

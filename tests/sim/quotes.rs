@@ -1,7 +1,7 @@
 //! Whether an answer about quotes says what the exchanges said, and nothing else.
 
+use super::brain::Figures;
 use super::ledger::{Ledger, Offsets, Quoted, Span, Tri, Window};
-use super::naive::Figures;
 use super::trace::ensure;
 use super::truth::Truth;
 use crate::support::{FIGURES, Json};
@@ -81,7 +81,7 @@ impl Books<'_> {
         if quote["symbol"] != symbol.as_str() || quote["base"] != base || quote["quote"] != of {
             return Err(format!("asked for {symbol}, and it is {quote}"));
         }
-        self.check_state(quote, market, source, text, &|figures, quote| {
+        self.check_state(quote, market, source, &|figures, quote| {
             let differs = figures
                 .named
                 .iter()
@@ -159,7 +159,7 @@ impl Books<'_> {
             ensure(self.has_quote(at, None) != Tri::Yes, || format!("no quote in {market}"))?;
             return Ok(());
         }
-        self.check_state(market, at, None, text, &|figures, market| {
+        self.check_state(market, at, None, &|figures, market| {
             for name in ["last", "percentage", "quoteVolume"] {
                 let value = figures.get(name);
                 ensure(same(&market[name], value, text), || format!("{name} was {value:?}"))?;
@@ -175,7 +175,6 @@ impl Books<'_> {
         shown: &Json,
         market: usize,
         asked: Option<usize>,
-        _text: bool,
         compare: &dyn Fn(&Figures, &Json) -> Result<(), String>,
     ) -> Result<(), String> {
         let id = shown["source"].text().unwrap_or_default();

@@ -84,7 +84,8 @@ pub fn selection(source: &SourceConfig, brain: &Brain) -> Selection {
     let named = all().filter(|(_, market)| source.symbols.contains(&market.symbol()));
     let is_all = source.symbols.is_empty() && source.quote_assets.is_empty()
         || source.quote_assets.iter().any(|asset| asset == "*");
-    let wanted = all().filter(|(_, it)| is_all || source.quote_assets.contains(&it.quote));
+    let wanted =
+        all().filter(|(_, it)| is_all || source.quote_assets.iter().any(|asset| asset == it.quote));
     Selection {
         named: named.map(|(at, _)| at).collect(),
         wanted: wanted.map(|(at, _)| at).collect(),

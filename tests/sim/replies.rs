@@ -94,10 +94,14 @@ impl Mouth {
                 speech(format!("{{\"serverTime\":{clock}}}"), Said::Time(clock))
             }
             Task::Markets => {
-                let list = self.truth.list(self.truth.clock(us));
-                let items: Vec<String> = (list.iter())
-                    .map(|(market, active)| self.truth.brain.listing(*market, *active))
-                    .collect();
+                let truth = &self.truth;
+                let clock = truth.clock(us);
+                let list = truth.list(clock);
+                let listing = |(market, active): &(usize, bool)| {
+                    let least = truth.change(*market, clock).map_or(1, |change| change.least);
+                    truth.brain.listing(*market, *active, least)
+                };
+                let items: Vec<String> = list.iter().map(listing).collect();
                 let body = format!("{{\"timezone\":\"UTC\",\"symbols\":[{}]}}", items.join(","));
                 speech(body, Said::Markets(list))
             }
@@ -232,7 +236,7 @@ fn replace(text: &str, name: &str, value: &str) -> String {
 }
 
 /// A ticker that is not what it was, and what is to be served of it; `None`: nothing.
-fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<super::naive::Figures>) {
+fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<super::brain::Figures>) {
     let refused = [
         "\"0.00000000\"",
         "\"-1.50\"",

@@ -76,18 +76,8 @@ pub fn world(theme: Theme, until: u64, disk: Option<Disk>, rng: &mut Rng) -> Wor
         Theme::Wide | Theme::WideAndLong => 300 + rng.below(300) as usize,
         _ => 0,
     };
-    let brain = Rc::new(Brain::new(1 + rng.below(2), extra));
-    let config = config(theme, &brain, rng);
-    world_of(config, &brain, (theme, until), disk, rng)
-}
-
-fn world_of(
-    config: Config,
-    brain: &Rc<Brain>,
-    (theme, until): (Theme, u64),
-    disk: Option<Disk>,
-    rng: &mut Rng,
-) -> World {
+    let brain = &Rc::new(Brain::new(1 + rng.below(2), extra));
+    let config = config(theme, brain, rng);
     // Clocks differ: mostly by little, sometimes by minutes, and sometimes by hours.
     let skew = match rng.below(8) {
         0 => rng.between(-300_000, 300_000),
@@ -114,11 +104,16 @@ fn world_of(
         add_source(&mut world, theme, source, (brain, begin, until), rng);
         world.ledgers[source].remembers = world.disk.is_some();
     }
+    super::lists::plan(&mut world, until, rng);
+    peopled(world, theme, until, rng)
+}
+
+/// The same world with its clients, and all that happens to them.
+fn peopled(mut world: World, theme: Theme, until: u64, rng: &mut Rng) -> World {
     add_clients(&mut world, theme, until, rng);
     add_listeners(&mut world, until, rng);
     add_clock_trouble(&mut world, until, rng);
     reload::plan(&mut world, until, rng);
-    super::lists::plan(&mut world, until, rng);
     world.after(SECOND, Event::Look);
     world.carry_out();
     world
@@ -160,6 +155,8 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     grammar.now_ms += passed;
     let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
     (world.told, world.happened) = (old.told, old.happened);
+    // A flat candle at the end of a chart follows from a later one, which may be lost.
+    world.told.settled.retain(|(target, _), _| !target.contains("fill=previous"));
     world.reload = old.reload.next_life(&world.config);
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
         let brain = exchange.mouth.truth.brain.clone();
@@ -173,15 +170,7 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
         disk::remembered(&old.ledgers[source], new, &world.symbols, &disk);
     }
     world.disk = Some(disk);
-    add_clients(&mut world, theme, until, rng);
-    add_listeners(&mut world, until, rng);
-    add_clock_trouble(&mut world, until, rng);
-    if world.reload.is_restless {
-        reload::plan(&mut world, until, rng);
-    }
-    world.after(SECOND, Event::Look);
-    world.carry_out();
-    world
+    peopled(world, theme, until, rng)
 }
 
 /// A daemon that begins.
@@ -217,7 +206,7 @@ fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
 }
 
 fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> SourceConfig {
-    let symbols = brain.markets[..2].iter().map(super::brain::Market::symbol);
+    let symbols = brain.markets[..2].iter().map(|market| market.symbol());
     let poll = match theme {
         Theme::Long => 15_000 + rng.below(45_000),
         // Polls fall on the hours, when the list is read too.
@@ -286,7 +275,7 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
 
 fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar {
     let mut grammar = Grammar {
-        symbols: (brain.markets.iter()).map(super::brain::Market::symbol).collect(),
+        symbols: (brain.markets.iter()).map(|market| market.symbol()).collect(),
         sources: config.sources.iter().map(|s| s.id.clone()).collect(),
         categories: ["usdt", "btc", "eur"].map(String::from).to_vec(),
         now_ms: begin,
@@ -298,7 +287,7 @@ fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar
         favourites: Vec::new(),
     };
     // What many ask for again and again.
-    grammar.favourites = (0..rng.below(5)).map(|_| grammar.some_chart(5, rng)).collect();
+    grammar.favourites = (0..rng.below(8)).map(|_| grammar.favourite(rng)).collect();
     grammar
 }
 
@@ -389,12 +378,12 @@ fn list_changes(
             false => *rng.pick(&[None, None, Some(false), Some(true)]),
         };
         let after_ms = rng.between(0, until_ms);
-        let mut change =
-            ListChange { at_ms: begin_ms + after_ms, market, active, lingers: rng.chance(1, 2) };
+        let (lingers, least) = (rng.chance(1, 2), 2 + rng.below(3));
+        let mut change = ListChange { at_ms: begin_ms + after_ms, market, active, lingers, least };
         changes.push(change.clone());
         if rng.chance(2, 3) {
             change.at_ms += rng.between(0, until_ms - after_ms);
-            change.active = Some(true);
+            (change.active, change.least) = (Some(true), 1 + rng.below(3));
             changes.push(change);
         }
     }
@@ -411,12 +400,11 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
     };
     let sides = world.services();
     for favourite in 0..world.grammar.favourites.len() {
-        let nature = Nature {
-            requests: 150,
-            think: 2 * SECOND,
-            loyal: Some(favourite),
-            ..Nature::plain(*sides.last().expect("the side of charts"))
-        };
+        let side = world.service_at(&world.grammar.favourites[favourite].0);
+        // To judge a list of hundreds takes long.
+        let requests = if world.symbols.len() > 100 { 4 } else { 150 };
+        let think = 2 * SECOND;
+        let nature = Nature { requests, think, loyal: Some(favourite), ..Nature::plain(side) };
         if rng.chance(1, 2) {
             add_client(world, nature, rng.below(until / 4), rng);
         }

@@ -85,7 +85,7 @@ impl Habits {
             silent: some(rng, &[30, 200]),
             cut: (rng.chance(1, 4)).then(|| (LEAST_PAGE + rng.below(400)) as usize),
             late: some(rng, &[500, LATE_MS as u64]) as i64,
-            revised: some(rng, &[2, 8]),
+            revised: *rng.pick(&[0, 0, 2, 8]),
             traded: (0..markets).map(|_| *rng.pick(&[1000, 1000, 1000, 960, 500, 60])).collect(),
             refuses: rng.chance(1, 2),
             born_ms: None,
@@ -102,6 +102,8 @@ pub struct ListChange {
     pub active: Option<bool>,
     /// Whether tickers go on to hold it all the same.
     pub lingers: bool,
+    /// The least worth of an order from then on.
+    pub least: u64,
 }
 
 /// See the module's page.

@@ -8,13 +8,15 @@
 
 use super::answers::Answer;
 use super::charts::{ChartAsk, ChartFields, ChartRow};
-use super::grammar::{Ask, Grammar, Kind};
+use super::grammar::{Ask, Grammar, Kind, address};
 use super::ledger::Tri;
+use super::lists::{SEARCHES, finds};
 use super::quotes::Books;
 use super::trace::ensure;
 use super::weather::SECOND;
 use crate::support::naive::{INTERVALS, candle_at, length_ms};
 use crate::support::{Json, Rng};
+use std::collections::VecDeque;
 
 /// What is asked of the feed.
 #[derive(Clone, Debug)]
@@ -52,9 +54,6 @@ pub enum Found {
 /// Closed slots that are shown as a chart shows them.
 const NEWEST: i64 = 2;
 
-/// A text of each search, as it stands in a symbol.
-const SEARCHES: [(&str, &str); 4] = [("btc", "BTC"), ("eth/b", "ETH/B"), ("USD", "USD"), ("", "")];
-
 /// The name of an interval in the protocol.
 fn resolution(interval: &str) -> String {
     let (number, unit) = interval.split_at(interval.len() - 1);
@@ -68,18 +67,15 @@ fn resolution(interval: &str) -> String {
 impl Page {
     /// What is asked for. A source is always named, so that it is known who answers.
     pub fn target(&self, grammar: &Grammar) -> String {
-        let symbol = &grammar.symbols[self.market];
-        let source = &grammar.sources[self.source];
-        let resolution = resolution(self.interval);
-        let mut target =
-            format!("/udf/history?symbol={source}:{symbol}&resolution={resolution}&to={}", self.to);
-        if let Some(from) = self.from {
-            target += &format!("&from={from}");
-        }
-        if let Some(countback) = self.countback {
-            target += &format!("&countback={countback}");
-        }
-        target
+        let (source, symbol) = (&grammar.sources[self.source], &grammar.symbols[self.market]);
+        let parameters = [
+            ("symbol", Some(format!("{source}:{symbol}"))),
+            ("resolution", Some(resolution(self.interval))),
+            ("to", Some(self.to.to_string())),
+            ("from", self.from.map(|it| it.to_string())),
+            ("countback", self.countback.map(|it| it.to_string())),
+        ];
+        address("/udf/history", &parameters)
     }
 
     /// What an answer says.
@@ -231,21 +227,19 @@ fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
 }
 
 fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String> {
-    let needle = SEARCHES.iter().find(|it| it.0 == text).expect("one of these").1;
-    let finds = |symbol: &str| super::lists::finds(symbol, needle);
     let mut shown = Vec::new();
     for item in json.items() {
         let market = books.market(item["symbol"].text().unwrap_or_default())?;
         let is_there =
             books.known(market) != Tri::No || books.sources.iter().any(|it| it.remembers);
-        if !is_there || !finds(&books.symbols[market]) || shown.contains(&market) {
+        if !is_there || !finds(&books.symbols[market], text) || shown.contains(&market) {
             return Err(format!("{item} should not be found by {text:?}"));
         }
         shown.push(market);
     }
     let is_missing = |market: &usize| {
         let is_known = books.known(*market) == Tri::Yes && books.span.0 == books.span.1;
-        is_known && finds(&books.symbols[*market]) && !shown.contains(market)
+        is_known && finds(&books.symbols[*market], text) && !shown.contains(market)
     };
     match (0..books.symbols.len()).find(is_missing) {
         Some(market) if shown.len() < 30 => Err(format!("{} is missing", books.symbols[market])),
@@ -281,7 +275,9 @@ fn check_quotes(markets: &[usize], json: &Json, books: &Books<'_>) -> Result<(),
 pub struct Adapter {
     page: Page,
     countback: usize,
-    stage: Stage,
+    /// What it asks first, one after the other; then it goes to the left, until it is up to date.
+    first: VecDeque<UdfAsk>,
+    is_live: bool,
     /// The open time of the oldest bar so far, and of the newest one; seconds.
     oldest: Option<i64>,
     newest: Option<i64>,
@@ -291,26 +287,17 @@ pub struct Adapter {
     next: Option<i64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Config,
-    Time,
-    Search,
-    Symbol,
-    /// It goes to the left.
-    Past,
-    /// It is up to date.
-    Live,
-}
-
 impl Adapter {
     /// One that looks at some market.
     pub fn any(grammar: &Grammar, rng: &mut Rng) -> Adapter {
         let interval = *rng.pick(&INTERVALS);
         let length = length_ms(interval).unwrap_or(30 * 86_400_000) / 1000;
+        let market = rng.below(7) as usize;
+        let search = UdfAsk::Search(rng.pick(&SEARCHES).0);
         Adapter {
+            first: [UdfAsk::Config, UdfAsk::Time, search, UdfAsk::Symbol(market)].into(),
             page: Page {
-                market: rng.below(7) as usize,
+                market,
                 source: rng.below(grammar.sources.len() as u64) as usize,
                 interval,
                 from: None,
@@ -319,7 +306,7 @@ impl Adapter {
                 countback: None,
             },
             countback: 2 + rng.below(300) as usize,
-            stage: Stage::Config,
+            is_live: false,
             oldest: None,
             newest: None,
             errors: 0,
@@ -336,18 +323,15 @@ impl Adapter {
     ) -> Result<Ask, String> {
         let json = last.and_then(|it| Json::parse(std::str::from_utf8(&it.body).ok()?).ok());
         let found = json.and_then(|json| self.page.read(&json).ok());
-        let next = match self.stage {
-            Stage::Config => self.go(Stage::Time, UdfAsk::Config),
-            Stage::Time => self.go(Stage::Search, UdfAsk::Time),
-            Stage::Search => self.go(Stage::Symbol, UdfAsk::Search(rng.pick(&SEARCHES).0)),
-            Stage::Symbol => self.go(Stage::Past, UdfAsk::Symbol(self.page.market)),
-            Stage::Past => self.go_left(found)?,
-            Stage::Live if rng.chance(1, 3) => {
+        let next = match self.first.pop_front() {
+            Some(ask) => ask,
+            None if !self.is_live => self.go_left(found)?,
+            None if rng.chance(1, 3) => {
                 let mut markets = vec![self.page.market, rng.below(7) as usize];
                 markets.dedup();
                 UdfAsk::Quotes(markets)
             }
-            Stage::Live => {
+            None => {
                 if let Some(Found::Bars(rows)) = found {
                     self.newest = self.newest.max(rows.last().map(|row| row.0 / 1000));
                 }
@@ -357,11 +341,6 @@ impl Adapter {
         };
         let target = next.target(grammar);
         Ok(Ask::plain(target, Kind::Udf(next)))
-    }
-
-    fn go(&mut self, stage: Stage, ask: UdfAsk) -> UdfAsk {
-        self.stage = stage;
-        ask
     }
 
     fn page_of(&self, from: Option<i64>, to: i64, countback: Option<usize>) -> UdfAsk {
@@ -386,7 +365,7 @@ impl Adapter {
                 self.next = Some(next);
             }
             Some(_) => {
-                self.stage = Stage::Live;
+                self.is_live = true;
                 return Ok(self.page_of(self.newest, self.page.to, Some(2)));
             }
             // The market was resolved.
@@ -403,10 +382,10 @@ impl Adapter {
 
     /// How long it waits before it asks, at most.
     pub fn pause(&self) -> u64 {
-        match self.stage {
-            Stage::Live => 6 * SECOND,
-            _ if self.errors > 0 => 3 * SECOND,
-            _ => 50_000,
+        match self.errors {
+            _ if self.is_live => 6 * SECOND,
+            0 => 50_000,
+            _ => 3 * SECOND,
         }
     }
 }

@@ -48,8 +48,8 @@ impl<'a> Deref for Context<'a> {
 /// What holds for good, whoever was told.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// The bodies that each entity tag has stood for, by target.
-    pub tags: HashMap<(String, String), Vec<u8>>,
+    /// The bodies that each entity tag has stood for, by target, and their bytes as they came.
+    pub tags: HashMap<(String, String), (Vec<u8>, usize)>,
     /// The bodies that caches may keep for an hour, by target and source, and since when, in
     /// milliseconds.
     pub settled: HashMap<(String, String), (i64, Vec<u8>)>,
@@ -174,6 +174,7 @@ pub fn check(
         return check_error(ask, answer);
     }
     if answer.status >= 400 {
+        ensure(answer.field("ETag")?.is_none(), || "an error has a tag".to_string())?;
         check_error(ask, answer)?;
         return check_refusal(ask, answer, context);
     }
@@ -214,14 +215,18 @@ pub fn check(
 /// One tag of one address stands for one body, and what may be kept for an hour does not change.
 fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<(), String> {
     let Some(tag) = answer.field("ETag")? else {
-        return Ok(());
+        return ensure(!ask.kind.is_tagged(), || "it has no tag".to_string());
     };
-    if ask.head_only {
-        return Ok(());
-    }
     let key = (ask.target.clone(), tag.to_string());
-    let before = (context.told.tags.entry(key)).or_insert_with(|| answer.body.clone());
-    if *before != answer.body {
+    if ask.head_only {
+        let told = context.told.tags.get(&key).map_or(answer.length, |(_, length)| *length);
+        return ensure(told == answer.length, || {
+            format!("HEAD tells of {} bytes, and {tag} stood for {told}", answer.length)
+        });
+    }
+    let told = (answer.body.clone(), answer.length);
+    let (before, length) = context.told.tags.entry(key).or_insert(told);
+    if (&*before, *length) != (&answer.body, answer.length) {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
         return Err(format!("{tag} stood for\n{before}\nand now for\n{body}"));
     }

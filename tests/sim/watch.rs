@@ -48,7 +48,7 @@ impl World {
             let busy = flights.into_iter().any(|it| bad(&it.meaning));
             // An address that nobody has tried since a reload may not answer.
             let is_connecting = |link: &Link| {
-                matches!(link.peer, Peer::Exchange(of, _) if of == source) && !link.is_settled()
+                matches!(link.peer, Peer::Exchange(of, _) if of == source) && link.connecting
             };
             let busy = busy || self.links.values().any(is_connecting);
             let fine = exchange.weather(self.now).is_fine();
@@ -71,7 +71,7 @@ impl World {
         let heard = client.listener.as_ref().map(|it| it.heard());
         let was_told = client.listener.as_ref().is_some_and(|it| it.was_told());
         // What it waits for, since when, and for how long at most.
-        let (since, span, why) = if link.is_broken() {
+        let (since, span, why) = if link.broken {
             (alive, of(|it| it.idle_timeout), "its broken connection is still here")
         } else if pending > 0 && link.is_writable() && link.room > 0 && is_stuck(client.since) {
             (client.since, 0, "bytes are made and not sent")
@@ -84,7 +84,7 @@ impl World {
         } else if let Some(first) = client.talk.pending.front().filter(|_| client.talk.owed() > 0) {
             let since = first.arrived.unwrap_or(0).max(client.talk.last_answer);
             (since.max(client.since), of(|it| it.chart_wait), "its request is not answered")
-        } else if link.unread() > 0 && !link.queued && is_stuck(alive) {
+        } else if link.inbound.len() > 0 && !link.queued && is_stuck(alive) {
             (alive, 0, "bytes have come and nobody reads them")
         } else if let Some(since) = client.partial_since {
             let span = of(|it| it.head_timeout) + of(|it| it.body_timeout);
@@ -94,7 +94,7 @@ impl World {
         };
         ensure(self.now <= since + span + too_long, || {
             let asked = client.talk.pending.front().map(|it| &it.ask.target);
-            format!("{why}: {pending} bytes pending, {} unread, {asked:?}", link.unread())
+            format!("{why}: {pending} bytes pending, {} unread, {asked:?}", link.inbound.len())
         })
     }
 
@@ -171,14 +171,14 @@ impl World {
         let owed = client.talk.owed();
         let quiet = self.now - link.active;
         let over = |stopped: u64| self.now >= stopped + us(limits.shutdown);
-        if link.is_broken() || link.deaf {
+        if link.broken || link.deaf {
             return Ok("it has left");
         }
         if self.stopped_at.is_some_and(over) {
             return Ok("the time for the end is over");
         }
         let heard = client.listener.as_ref().map(|it| it.heard());
-        if heard == Some(Heard::Stream) && link.has_ended() {
+        if heard == Some(Heard::Stream) && link.eof {
             return Ok("it listens no more");
         }
         let streams =
@@ -201,12 +201,13 @@ impl World {
         if client.talk.closing {
             // Bytes that nobody read make the system break the connection, and that may
             // overtake the answer.
-            let lost = link.unread() > 0 && client.arrived > client.taken && !client.made_slow();
+            let lost =
+                link.inbound.len() > 0 && client.arrived > client.taken && !client.made_slow();
             let lingered = quiet + 1000 >= self.shortest(|it| it.linger);
             return match lost && !lingered {
                 true => Err(format!(
                     "closed with {} bytes unread: the last answer is lost",
-                    link.unread()
+                    link.inbound.len()
                 )),
                 false => Ok("it was told"),
             };
@@ -226,15 +227,15 @@ impl World {
             return Ok("it was refused, and another one came");
         }
         ensure(owed == 0, || format!("closed with {owed} requests unanswered"))?;
-        if link.has_ended() && link.unread() == 0 {
+        if link.eof && link.inbound.len() == 0 {
             return Ok("it has sent its last byte");
         }
-        if self.stopped_at.is_some() && link.unread() == 0 {
+        if self.stopped_at.is_some() && link.inbound.len() == 0 {
             return Ok("stopping");
         }
         if quiet + 1000 >= self.shortest(|it| it.idle_timeout) && client.partial_since.is_none() {
             return Ok("it was idle");
         }
-        Err(format!("closed for no reason, {} bytes unread", link.unread()))
+        Err(format!("closed for no reason, {} bytes unread", link.inbound.len()))
     }
 }

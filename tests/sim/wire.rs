@@ -26,10 +26,10 @@ pub struct Link {
     pub key: Key,
     pub peer: Peer,
     /// Bytes that have come and were not read.
-    inbound: Vec<u8>,
-    eof: bool,
+    pub inbound: Vec<u8>,
+    pub eof: bool,
     /// Broken; told once what has come is read.
-    broken: bool,
+    pub broken: bool,
     /// Bytes that fit into the send buffer now.
     pub room: usize,
     /// Whether the peer has closed its side for reading, too.
@@ -45,7 +45,7 @@ pub struct Link {
     pub slept: u64,
     /// When it was made.
     pub since: u64,
-    connecting: bool,
+    pub connecting: bool,
     /// Whether the connection has ever stood.
     pub stood: bool,
     connected: Option<Result<(), ErrorKind>>,
@@ -146,30 +146,12 @@ impl Link {
         self.connected.take()
     }
 
-    /// Whether it does not wait for its connection to stand.
-    pub fn is_settled(&self) -> bool {
-        !self.connecting
-    }
-
     pub fn is_readable(&self) -> bool {
         self.readable && !self.connecting
     }
 
     pub fn is_writable(&self) -> bool {
         self.writable && !self.connecting
-    }
-
-    /// Bytes that have come and were not read.
-    pub fn unread(&self) -> usize {
-        self.inbound.len()
-    }
-
-    pub fn is_broken(&self) -> bool {
-        self.broken
-    }
-
-    pub fn has_ended(&self) -> bool {
-        self.eof
     }
 
     /// Reads into `buffer`, at most its length.

@@ -407,9 +407,9 @@ impl World {
             return;
         };
         let key = link.key;
-        let before = (link.unread(), link.room, link.has_ended(), link.is_broken());
+        let before = (link.inbound.len(), link.room, link.eof, link.broken);
         let again = client.act(link, &self.grammar);
-        let after = (link.unread(), link.room, link.has_ended(), link.is_broken());
+        let after = (link.inbound.len(), link.room, link.eof, link.broken);
         let has_come = before.0 < after.0 || before.2 != after.2 || before.3 != after.3;
         let can_go = before.1 == 0 && after.1 > 0;
         if has_come || can_go {

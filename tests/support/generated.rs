@@ -90,8 +90,7 @@ impl Generated {
                 None => (letters(n), (1 + salt % 9) * 10_u64.pow(5 + (salt >> 8) as u32 % 6)),
             };
             let quote = if n < KNOWN.len() { QUOTES[0] } else { QUOTES[n % QUOTES.len()] };
-            let tick = 10_u64.pow((level / 5_000_000).max(1).ilog10());
-            GeneratedMarket { base, quote, level, tick, salt }
+            GeneratedMarket::new(base, quote, level, salt)
         };
         Generated { markets: (0..count).map(market).collect() }
     }
@@ -134,6 +133,12 @@ impl Generated {
 }
 
 impl GeneratedMarket {
+    /// A market around this price.
+    pub fn new(base: String, quote: &'static str, level: u64, salt: u64) -> GeneratedMarket {
+        let tick = 10_u64.pow((level / 5_000_000).max(1).ilog10());
+        GeneratedMarket { base, quote, level, tick, salt }
+    }
+
     /// The joined name: `BTCUSDT`.
     pub fn id(&self) -> String {
         format!("{}{}", self.base, self.quote)
