@@ -203,7 +203,11 @@ impl World {
     /// The same with so many other markets, all of which are tracked.
     pub fn with_others(count: usize) -> World {
         let mut config = config(10);
-        config.sources[0].quote_assets = vec!["USDT".to_string()];
+        let source = &mut config.sources[0];
+        source.quote_assets = vec!["USDT".to_string()];
+        // Hours of many quotes take long.
+        source.poll = Poll::Every(Duration::from_secs(20));
+        source.stale_after = Duration::from_secs(60);
         World::of(&config, count)
     }
 

@@ -84,7 +84,7 @@ impl World {
         } else if let Some(first) = client.talk.pending.front().filter(|_| client.talk.owed() > 0) {
             let since = first.arrived.unwrap_or(0).max(client.talk.last_answer);
             (since.max(client.since), of(|it| it.chart_wait), "its request is not answered")
-        } else if link.inbound.len() > 0 && !link.queued && is_stuck(alive) {
+        } else if !link.inbound.is_empty() && !link.queued && is_stuck(alive) {
             (alive, 0, "bytes have come and nobody reads them")
         } else if let Some(since) = client.partial_since {
             let span = of(|it| it.head_timeout) + of(|it| it.body_timeout);
@@ -202,7 +202,7 @@ impl World {
             // Bytes that nobody read make the system break the connection, and that may
             // overtake the answer.
             let lost =
-                link.inbound.len() > 0 && client.arrived > client.taken && !client.made_slow();
+                !link.inbound.is_empty() && client.arrived > client.taken && !client.made_slow();
             let lingered = quiet + 1000 >= self.shortest(|it| it.linger);
             return match lost && !lingered {
                 true => Err(format!(
@@ -227,10 +227,10 @@ impl World {
             return Ok("it was refused, and another one came");
         }
         ensure(owed == 0, || format!("closed with {owed} requests unanswered"))?;
-        if link.eof && link.inbound.len() == 0 {
+        if link.eof && link.inbound.is_empty() {
             return Ok("it has sent its last byte");
         }
-        if self.stopped_at.is_some() && link.inbound.len() == 0 {
+        if self.stopped_at.is_some() && link.inbound.is_empty() {
             return Ok("stopping");
         }
         if quiet + 1000 >= self.shortest(|it| it.idle_timeout) && client.partial_since.is_none() {
