@@ -151,8 +151,7 @@ impl Driver {
         let passed = activation::take(config.ecosystem_listen.is_some())?;
         let capped = process::settle(&mut config)?;
         let poll = Poll::new().map_err(fails("create a poller"))?;
-        let waker = Waker::new(poll.registry(), WAKER).map_err(fails("create a waker"))?;
-        let waker = Arc::new(waker);
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(fails("create a waker"))?);
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]);
         let mut signals = signals.map_err(fails("watch signals"))?;
         let registered = poll.registry().register(&mut signals, SIGNALS, Interest::READABLE);
