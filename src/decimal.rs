@@ -3,10 +3,10 @@
 //! [`Decimal`] owns the digits of one number. Its text has one normal form: no exponent, no leading
 //! `+`, no needless zeros. Two decimals are equal exactly when their texts are.
 //!
-//! A decimal is never rounded, but for [`Decimal::percent_of`]. Parsing and writing keep every
-//! digit, up to [`MAX_DIGITS`]; arithmetic whose exact result cannot be held returns `None`.
+//! Only [`Decimal::percent_of`] rounds. Parsing and writing keep every digit, up to [`MAX_DIGITS`].
+//! Arithmetic returns `None` if a `Decimal` cannot hold the exact result.
 //!
-//! Invariant: `scale == 0`, or the last digit is not zero; a number of at most 18 significant
+//! Invariant: `scale == 0`, or the last digit is not zero. A number of at most 18 significant
 //! digits is `Small`, any other is `Large`. So the derived equality is equality of numbers.
 
 mod parse;
@@ -16,8 +16,8 @@ use parse::{SMALL_DIGITS, SMALL_LIMIT};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Most digits of a number in its normal form. No market needs nearly as many; a longer number is
-/// an error of the exchange or an attack.
+/// Most digits of a number in its normal form. No market needs that many: a longer number is an
+/// error of the exchange or an attack.
 pub const MAX_DIGITS: usize = 64;
 
 /// An exact decimal number. See the module documentation for its normal form.
@@ -144,8 +144,8 @@ impl Decimal {
         }
     }
 
-    /// The significant digits in ASCII, without a point; `0` for zero. `buffer` holds them if they
-    /// are not held as text.
+    /// The significant digits in ASCII, without a point; `0` for zero. The digits of a `Small`
+    /// number are written to `buffer`.
     fn digits<'a>(&'a self, buffer: &'a mut itoa::Buffer) -> &'a [u8] {
         match &self.0 {
             Repr::Small { mantissa, .. } => buffer.format(mantissa.unsigned_abs()).as_bytes(),
@@ -229,7 +229,7 @@ impl Ord for Decimal {
     }
 }
 
-/// Both mantissas at the larger of the two scales, and that scale.
+/// The mantissas of both numbers at the larger of their scales, and this scale.
 fn aligned(a: &Decimal, b: &Decimal) -> Option<(i128, i128, u32)> {
     let scale = a.places().max(b.places());
     let align = |number: &Decimal| -> Option<i128> {
@@ -242,8 +242,8 @@ fn aligned(a: &Decimal, b: &Decimal) -> Option<(i128, i128, u32)> {
     Some((align(a)?, align(b)?, scale))
 }
 
-/// `magnitude / 10^scale` in the normal form, for a magnitude below [`SMALL_LIMIT`]. `None` if it
-/// has more than [`MAX_DIGITS`] digits.
+/// `magnitude / 10^scale` in the normal form, for a magnitude below [`SMALL_LIMIT`]. `None` if the
+/// normal form has more than [`MAX_DIGITS`] digits.
 fn small(negative: bool, mut magnitude: u64, mut scale: u32) -> Option<Decimal> {
     while scale > 0 && magnitude.is_multiple_of(10) {
         if magnitude == 0 {
@@ -252,7 +252,7 @@ fn small(negative: bool, mut magnitude: u64, mut scale: u32) -> Option<Decimal> 
         magnitude /= 10;
         scale -= 1;
     }
-    // A fraction has a zero in front of the point, which counts.
+    // The zero in front of the point of a fraction counts as a digit.
     if scale as usize >= MAX_DIGITS {
         return None;
     }

@@ -1,8 +1,8 @@
 //! Histograms of durations, as monitoring reads them.
 //!
 //! Owns the bounds of the buckets and the counters. It never reads a clock: a request that is served within
-//! one turn of the loop counts with the duration of the whole turn, which is known at the end of the turn
-//! ([`Requests::end_turn`]). So to count a request costs one addition and one bit.
+//! one turn of the loop counts with the duration of the whole turn. [`Requests::end_turn`] gets this duration
+//! at the end of the turn. So counting a request is cheap.
 
 use crate::time::Now;
 
@@ -14,14 +14,15 @@ const MOST_BOUNDS: usize = 10;
 pub struct Histogram {
     /// The upper bounds of the buckets, in microseconds.
     pub bounds_us: &'static [u64],
-    /// The durations up to each bound and above the bound before. Behind them, those above the last bound.
+    /// The number of durations in each bucket: up to its bound, and above the bound before. The last count is
+    /// of the durations above the last bound.
     counts: [u64; MOST_BOUNDS + 1],
     /// The sum of all durations.
     pub sum_us: u64,
 }
 
 impl Histogram {
-    /// Without durations yet.
+    /// An empty histogram.
     pub fn new(bounds_us: &'static [u64]) -> Histogram {
         debug_assert!(bounds_us.len() <= MOST_BOUNDS);
         Histogram { bounds_us, ..Histogram::default() }
@@ -34,7 +35,7 @@ impl Histogram {
         self.sum_us = self.sum_us.saturating_add(took_us.saturating_mul(count));
     }
 
-    /// The durations of each bucket. The last one is for those above all bounds.
+    /// The number of durations in each bucket. The last bucket has the durations above all bounds.
     pub fn counts(&self) -> &[u64] {
         &self.counts[..=self.bounds_us.len()]
     }
@@ -58,10 +59,10 @@ pub const MOST_ENDPOINTS: usize = 32;
 /// The classes of status: 2xx to 5xx.
 const CLASSES: usize = 4;
 
-/// One for each endpoint and class of status.
+/// The number of histograms: one for each endpoint and class of status.
 const CELLS: usize = MOST_ENDPOINTS * CLASSES;
 
-/// Requests by endpoint, class of status and duration. Endpoints are known by their numbers alone.
+/// Requests by endpoint, class of status and duration. An endpoint is a number here.
 #[derive(Clone, Debug)]
 pub struct Requests {
     cells: [Histogram; CELLS],
@@ -96,7 +97,7 @@ impl Requests {
         self.cells[cell(endpoint, status)].note(took_us, 1);
     }
 
-    /// Ends the turn, which has taken so long.
+    /// Ends the turn, and counts its requests with its duration.
     pub fn end_turn(&mut self, took_us: u64) {
         while let Some(cell) = self.touched.pop() {
             let count = std::mem::take(&mut self.turn[cell]);
@@ -127,7 +128,8 @@ const STALL_WINDOW: u64 = 60;
 pub struct Turns {
     /// Turns by duration.
     pub durations: Histogram,
-    /// The last seconds with a turn, each with its longest one in microseconds, by second modulo the window.
+    /// The longest turn of each second of the window: the second, and the duration in microseconds. The index
+    /// is the second modulo the window.
     longest: [(u64, u32); STALL_WINDOW as usize],
 }
 
@@ -139,7 +141,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Counts one turn of so many microseconds.
+    /// Counts one turn.
     pub fn note(&mut self, took_us: u64, now: Now) {
         self.durations.note(took_us, 1);
         let now = second_of(now);

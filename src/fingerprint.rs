@@ -1,13 +1,13 @@
-//! A fingerprint: a number that identifies what a body is made of.
+//! A fingerprint: a number that identifies the content of a body.
 //!
 //! The writer of a body adds each part as it writes it: the version of a quote, the slot of a candle
 //! and the version of its series, or a short text itself. So two bodies of one endpoint with equal
 //! fingerprints were made of the same parts in the same order, and have the same bytes. The body itself
 //! is not hashed.
 //!
-//! Invariant: adding is reversible. So the fingerprints of two lists that differ in one part always differ.
-//! The fingerprints of two lists that differ in several parts are equal with a probability of 2^-64. Parts of
-//! different kinds always differ.
+//! Invariant: adding a part is reversible, and parts of different kinds always differ. So two lists that
+//! differ in one part always have different fingerprints. Two lists that differ in several parts have equal
+//! fingerprints with a probability of 2^-64.
 
 /// The fingerprint of the parts so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Fingerprint {
             Part::Flat(slot) => (8, slot as u64),
             Part::From(slot) => (9, slot as u64),
             Part::Before(slot) => (10, slot as u64),
-            // 11 is that of a text.
+            // Kind 11 is a text: see `add_text`.
             Part::Symbol(number) => (12, u64::from(number)),
             Part::Text(text) => return self.add_text(text),
         };

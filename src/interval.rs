@@ -1,8 +1,8 @@
 //! Candle intervals: their names, and where a candle of each begins and ends.
 //!
 //! An [`Interval`] is one of the fifteen that clients may ask for. A [`Stored`] interval is one of
-//! the three that marketd requests from exchanges and stores; the candles of the others are rolled
-//! up from these when they are read. `TABLE` has one row for each interval.
+//! the three that marketd requests from exchanges and stores. A request for another interval rolls
+//! its candles up from stored ones. `TABLE` has one row for each interval.
 //!
 //! A *slot* is the number of a stored candle, counted from the epoch: `open time / length`.
 
@@ -53,7 +53,7 @@ struct Row {
     /// The names in TradingView's charting library.
     resolutions: &'static [&'static str],
     base: Stored,
-    /// How many base candles make one candle; `None` if that is not always the same.
+    /// How many base candles make one candle; `None` if this number varies.
     base_candles: Option<i64>,
 }
 
@@ -136,8 +136,8 @@ impl Interval {
         Some((*base_candles)? * base.length_ms())
     }
 
-    /// The number of the candle that contains this time: that of the next candle is one more. Weeks begin
-    /// on Monday 00:00 UTC, months on their first day; three-day candles are counted from the epoch.
+    /// The number of the candle that contains this time. Candles are numbered one by one. Weeks begin on
+    /// Monday 00:00 UTC, months on their first day; three-day candles are counted from the epoch.
     fn number_of(self, time: UnixMs) -> i64 {
         match self.length_ms() {
             Some(length) => (time.0 - self.origin_ms()).div_euclid(length),
@@ -159,7 +159,7 @@ impl Interval {
         }
     }
 
-    /// Open time of the candle with the number 0, if all candles are equally long.
+    /// Open time of candle 0 of an interval whose candles are equally long.
     fn origin_ms(self) -> i64 {
         if self == Interval::W1 { FIRST_MONDAY_MS } else { 0 }
     }
@@ -184,8 +184,8 @@ impl Interval {
     }
 }
 
-/// Buckets: candles of an interval as ranges of slots, the candles of its base that each is made of. A
-/// bucket of a stored interval is one slot.
+/// Buckets: a bucket is a candle of an interval, as the range of the base slots that it is made of. A bucket
+/// of a stored interval is one slot.
 impl Interval {
     /// The number of the bucket that holds this slot.
     fn bucket_number(self, slot: i64) -> i64 {

@@ -1,7 +1,7 @@
-//! What takes longer than a turn: jobs, each with a cursor inside, that are stepped one at a time.
+//! A queue of jobs that may take longer than a turn. Each job has a cursor, and is done in steps.
 //!
-//! A part of the core owns a [`JobQueue`] of its own jobs, and has one place that takes out the next
-//! job, steps it once, and puts it back if something is left of it.
+//! A part of the core owns a [`JobQueue`] of its own jobs. One place in that part takes out the next job,
+//! steps it once, and puts it back if it is not done.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub trait QueuedJob {
     fn replaces(&self, older: &Self) -> bool;
 }
 
-/// Jobs by rank, and within one rank the oldest first.
+/// Jobs by rank. Within a rank, the oldest job comes first.
 #[derive(Debug)]
 pub struct JobQueue<J>(VecDeque<J>);
 
@@ -25,7 +25,8 @@ impl<J> Default for JobQueue<J> {
 }
 
 impl<J: QueuedJob> JobQueue<J> {
-    /// Adds jobs behind the others of their rank. They replace those that they make pointless.
+    /// Adds jobs behind the others of their rank, and removes the older jobs that they make
+    /// pointless.
     pub fn push(&mut self, jobs: impl IntoIterator<Item = J>) {
         for job in jobs {
             self.0.retain(|older| !job.replaces(older));
@@ -33,7 +34,7 @@ impl<J: QueuedJob> JobQueue<J> {
         }
     }
 
-    /// The place of the next job of those that can be stepped now.
+    /// The place of the next job that can be stepped now.
     pub fn next(&self, can_step: impl Fn(&J) -> bool) -> Option<usize> {
         let ready = (0..self.0.len()).filter(|at| can_step(&self.0[*at]));
         ready.min_by_key(|at| self.0[*at].rank())
@@ -44,7 +45,7 @@ impl<J: QueuedJob> JobQueue<J> {
         self.0.remove(at)
     }
 
-    /// Puts back a job that is not done: it is stepped on before the others of its rank.
+    /// Puts back a job that is not done. It comes before the others of its rank.
     pub fn put_back(&mut self, job: J) {
         self.0.push_front(job);
     }
@@ -59,7 +60,7 @@ impl<J: QueuedJob> JobQueue<J> {
         self.0.iter()
     }
 
-    /// True if there is nothing to do.
+    /// True if there is no job.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,15 +1,15 @@
 //! A JSON writer: objects and arrays, directly into bytes.
 //!
-//! `json!` writes an object whose keys are known, and looks like it. An [`Object`] and an [`Array`] are for
-//! values whose members the program decides: they borrow the bytes that they are written to, and write the
-//! commas. A [`Value`] is written in one piece; a function that writes one is a value too. There is
-//! no tree of values: a list of thousands of markets is written a hundred times a minute, and a tree would
-//! cost ten times as much. Nothing here reads JSON.
+//! `json!` writes an object whose keys are known, and looks like JSON. [`Object`] and [`Array`] are for
+//! values whose members are known only at run time: they borrow the output, and write the commas. A [`Value`]
+//! is written in one call; a function that writes JSON is a [`Value`] too. There is no tree of values: a list
+//! of thousands of markets is written a hundred times a minute, and a tree would cost ten times as much. This
+//! module does not read JSON.
 
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
 
-/// What can be written as a JSON value. `None` is null.
+/// Something that can be written as a JSON value. `None` is null.
 pub trait Value {
     /// Appends the value.
     fn write(self, out: &mut Vec<u8>);
@@ -69,7 +69,7 @@ impl<'a> Object<'a> {
         self.out
     }
 
-    /// Writes a key that is ready but for the comma in front of it, which the first one has not.
+    /// Writes a ready-made `,"key":`, without its comma in front of the first member.
     #[inline]
     pub fn literal(&mut self, key: &'static str) -> &mut Vec<u8> {
         let begin = usize::from(std::mem::take(&mut self.is_empty));
@@ -100,7 +100,7 @@ impl<'a> Array<'a> {
         Array { out, is_empty: true }
     }
 
-    /// The place of the next item, which the caller appends.
+    /// Writes the comma, if one is needed. The caller appends the next item.
     pub fn item(&mut self) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
@@ -135,7 +135,7 @@ impl Value for bool {
     }
 }
 
-/// The standard formatter takes ten times as long as `itoa`.
+/// Integers are written by `itoa`: the standard formatter takes ten times as long.
 macro_rules! integers {
     ($($type:ty)+) => { $(
         impl Value for $type {
@@ -202,7 +202,7 @@ impl<I: IntoIterator<Item: Value>> Value for List<I> {
     }
 }
 
-/// JSON that is written already.
+/// A value that is JSON text already.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready<'a>(pub &'a [u8]);
 
@@ -242,7 +242,7 @@ impl Decimals {
         })
     }
 
-    /// A letter for the entity tag, since the two have different bodies.
+    /// A letter for the entity tag: the two forms have different bodies.
     pub fn variant(self) -> u8 {
         match self {
             Decimals::Number => b'n',

@@ -1,6 +1,6 @@
-//! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
-//! HTTP GET: one small binary with one event loop; threads for the disk, the log and the look-ups of
-//! names help it.
+//! marketd polls exchanges, keeps the latest quotes and candles, and serves them as read-only JSON over HTTP
+//! GET. It is one small binary with one event loop. Helper threads do the disk, the log and the look-ups of
+//! names.
 //!
 //! # Layers
 //!
@@ -35,7 +35,8 @@
 //! *A quote.* `Driver::pump` of [`net`] reads at most 16 KiB from an exchange and tells the core
 //! ([`core::Core::handle`]). The upstream connection removes head and framing ([`http`]),
 //! [`exchange::Reading`] finds one ticker after another, and those of tracked markets are staged. When the
-//! body has parsed to its end, [`core::Core::step`] puts them into [`market::Quotes`], some hundred a turn.
+//! whole body has been parsed, [`core::Core::step`] puts the staged tickers into [`market::Quotes`], some
+//! hundred a turn.
 //!
 //! *A request.* `Driver::pump` of [`net`] reads into the driver's one buffer, and hands the bytes to the
 //! core. There, `core::clients` does nearly all of the work ([`docs::architecture`] lists the types that a
@@ -45,20 +46,20 @@
 //! clients. Mostly one write sends it. A response that needs candles which are not in memory, or many of
 //! them, is deferred: only that client waits.
 //!
-//! *A closed candle.* Read and staged like a quote, it is stored in its series, and becomes a change in the
-//! batch for the file ([`history::Batch`]). A second after the batch's first change, or at once if the batch
-//! is heavy, it goes to the disk thread ([`store`]). When the disk thread has acknowledged the batch, memory
-//! may drop the candle. A dropped candle is read from the file when a chart needs it; the exchange is not
-//! asked again.
+//! *A closed candle.* It is read and staged like a quote. Then it is stored in its series, and becomes a
+//! change in the batch for the file ([`history::Batch`]). The batch goes to the disk thread ([`store`]) a
+//! second after its first change, or at once if it is heavy. When the disk thread has acknowledged the batch,
+//! memory may drop the candle. A dropped candle is read from the file when a chart needs it; the exchange is
+//! not asked again.
 //!
 //! # To read it
 //!
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then [`core`],
-//! whose page tells what the core is told and asked, with its part `core::clients`, where requests are
-//! served; then [`net`], which does what the core says. The manual is in [`docs`]. How to add something is
-//! said on the pages of [`core::api`] (an endpoint), [`core::api::stream`] (an event of the stream) and
-//! [`exchange`] (an exchange). It is said at the top of the source of `core/api/metrics/table.rs` (a metric),
-//! `config/limits.rs` (a limit) and `config/schema.rs` (a key of the file).
+//! whose page lists what the core is told and asked, with its part `core::clients`, where requests are
+//! served; then [`net`], which carries out the core's actions. The manual is in [`docs`]. Recipes for adding
+//! something are on the pages of [`core::api`] (an endpoint), [`core::api::stream`] (an event of the stream)
+//! and [`exchange`] (an exchange). Others are at the top of the source of `core/api/metrics/table.rs` (a
+//! metric), `config/limits.rs` (a limit) and `config/schema.rs` (a key of the file).
 
 pub mod commands;
 pub mod config;

@@ -1,11 +1,12 @@
-//! The targets of the log: one word for each component, as printed and as `--log` takes it. And the form
-//! of what a line says.
+//! The targets of the log: one word for each component, as printed and as `--log` takes it. Also the form of
+//! a line's message.
 //!
-//! A line is `event key=value ...`: first what happened, in lower-case words, then what is known of it.
-//! Free text is [`quoted`]; other values hold no spaces. `tests/tidy.rs` reads every line of the code.
+//! A message is `event key=value ...`: first what happened, in lower-case words, then its details. Free text
+//! is [`quoted`]; other values hold no spaces. `tests/tidy.rs` checks every log line of the code.
 //!
-//! Owns the closed list of targets. Every log line names one of them, so a rule of the log can name whatever
-//! a line has shown. The list does not follow the module tree: it stays when modules move.
+//! Owns the closed list of targets. Every log line names one of them, so a rule of the log can name any
+//! target that a line has shown. The list does not follow the module tree: it does not change when modules
+//! move.
 
 use std::fmt::Display;
 
@@ -13,7 +14,7 @@ use std::fmt::Display;
 pub const ACCESS: &str = "access";
 /// The cluster: its engine, and which node collects a source.
 pub const CLUSTER: &str = "cluster";
-/// What the configuration warns of, once at the start.
+/// Warnings about the configuration, at the start and after a reload.
 pub const CONFIG: &str = "config";
 /// Which source answers for which symbol.
 pub const FAILOVER: &str = "failover";
@@ -32,7 +33,7 @@ pub const NET: &str = "net";
 /// Requests to exchanges, their responses, and back-off.
 pub const SOURCE: &str = "source";
 
-/// All of them. No one is the beginning of another: the logger matches beginnings.
+/// All targets. The logger matches prefixes, so no target is a prefix of another.
 pub const ALL: [&str; 11] =
     [ACCESS, CLUSTER, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE];
 

@@ -1,10 +1,11 @@
-//! The log: which lines it takes, in which form, and where they go.
+//! The log: which lines it keeps, their form, and where they go.
 //!
-//! Owns the one logger of the process. Whoever logs a line never waits for its reader (`writer`).
+//! Owns the one logger of the process. A thread that logs a line never waits for the reader of the
+//! log (`writer`).
 //!
-//! Lines go to standard error. A line as text is `TIME LEVEL TARGET: MESSAGE`. Where journald reads standard
-//! error, it notes the time itself, and is told the level by a prefix (sd-daemon(3), "LOGGING"). A line as
-//! JSON is one object, for programs that collect logs.
+//! Lines go to standard error. A line as text is `TIME LEVEL TARGET: MESSAGE`. If journald reads standard
+//! error, a line has no time, because journald adds its own. A prefix tells journald the level (sd-daemon(3),
+//! "LOGGING"). A line as JSON is one object, for programs that collect logs.
 
 mod writer;
 
@@ -25,14 +26,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use writer::LogWriter;
 
-/// How long the end of the process waits until the last lines are written.
+/// How long the process waits at its end for the last lines to be written.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// The logger of the process, once it has started.
+/// The logger of the process. Set by [`start`].
 static LOGGER: OnceLock<Logger> = OnceLock::new();
 
 struct Logger {
-    /// The rules that choose the lines. A reload replaces them, also for the disk thread.
+    /// The rules that choose the lines, for all threads. A reload replaces them.
     rules: ArcSwap<Filter>,
     /// Takes every record, and hands its line to `writer`.
     lines: env_logger::Logger,
@@ -55,7 +56,7 @@ impl log::Log for Logger {
     }
 }
 
-/// Hands each line to the writer, whole.
+/// Hands each whole line to the writer.
 struct Lines {
     writer: Arc<LogWriter>,
     format: LineFormat,
@@ -63,7 +64,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The line that tells of lost lines.
+    /// The line that reports lost lines.
     fn tell(&self, lost: u64) -> Vec<u8> {
         let mut record = Record::builder();
         let record = record.level(Level::Warn).target(NET);
@@ -83,10 +84,10 @@ impl Write for Lines {
     }
 }
 
-/// Starts the log. It takes the lines that these rules choose.
+/// Starts the log. It keeps the lines that these rules choose.
 ///
 /// # Panics
-/// When it has started already.
+/// If the log has started already.
 pub fn start(format: LineFormat, clock: Clock, rules: &str) -> io::Result<()> {
     let writer = Arc::new(match stderr_metadata().is_ok_and(|it| it.is_file()) {
         true => LogWriter::without_thread(),
@@ -117,7 +118,7 @@ fn filter(rules: &str) -> Filter {
     env_filter::Builder::new().parse(rules).build()
 }
 
-/// What has become of the lines so far.
+/// How many lines were lost so far, and whether the buffer is full.
 pub fn figures() -> LogFigures {
     LOGGER.get().map(|logger| logger.writer.figures()).unwrap_or_default()
 }
@@ -163,7 +164,7 @@ impl LineFormat {
                     value.write(object.key(key));
                 }
                 for (key, value) in fields {
-                    // A key that the line has already.
+                    // A key that the line has already gets a `_`.
                     let is_taken = matches!(key, "time" | "level" | "target" | "message");
                     let key = if is_taken { format!("{key}_") } else { key.to_string() };
                     match is_number(&value) {
@@ -182,7 +183,8 @@ impl LineFormat {
 /// The name of a field of a line, and its value.
 type Field<'a> = (&'a str, Cow<'a, str>);
 
-/// The event of a line, and its fields: see [`crate::log_targets`]. `None`: it is a sentence.
+/// The event of a line, and its fields: see [`crate::log_targets`]. `None` if the line has no such
+/// form.
 fn fields(text: &str) -> Option<(&str, Vec<Field<'_>>)> {
     let is_key =
         |key: &str| !key.is_empty() && key.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
@@ -206,7 +208,8 @@ fn fields(text: &str) -> Option<(&str, Vec<Field<'_>>)> {
     Some((event, fields))
 }
 
-/// A text that [`crate::log_targets::quoted`] has quoted, without its first quote, and what follows it.
+/// Decodes a text that [`crate::log_targets::quoted`] made, from behind its first quote. Returns the text,
+/// and what follows it.
 fn unquoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();

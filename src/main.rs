@@ -1,7 +1,7 @@
 //! The marketd command: arguments, configuration, logger, exit code.
 //!
-//! Owns standard output, standard error and the exit code. It never panics on what a person can
-//! mend: that is one clear line and exit code 2.
+//! Owns standard output, standard error and the exit code. An error that the user can mend never
+//! panics: it is one clear line and exit code 2.
 
 use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
@@ -18,7 +18,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Exit code for what a person can mend.
+/// Exit code for an error that the user can mend.
 const MEND: u8 = 2;
 
 /// What `--check` says of a configuration without faults.
@@ -116,7 +116,7 @@ fn ask(loaded: &LoadedConfig, options: &ProbeOptions) -> ExitCode {
 fn serve(loaded: LoadedConfig) -> ExitCode {
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    // The first line tells the address, whatever the rules: they hold once it is told.
+    // The first line tells the address, whatever the rules say. They apply after that line.
     let rules = format!("{},{NET}=info", loaded.filter());
     if let Err(error) = logging::start(format, Clock::new(), &rules) {
         return fail("log: ", &[error]);
@@ -129,7 +129,7 @@ fn serve(loaded: LoadedConfig) -> ExitCode {
     }
 }
 
-/// Lets the log follow a configuration that holds from now on, and logs what is allowed but unwise.
+/// Applies the log rules of a configuration that is now in force, and logs its warnings.
 fn take(loaded: &LoadedConfig) {
     logging::set_rules(&loaded.filter());
     for warning in &loaded.warnings {
@@ -142,7 +142,7 @@ fn reread() -> Result<LoadedConfig, Vec<ConfigFault>> {
     config::reload(std::env::args_os().skip(1), |name| std::env::var_os(name), &dialects())
 }
 
-/// The exchanges that this build can poll, and how a file's one is read.
+/// The built-in dialects, and the function that reads a dialect from a file.
 fn dialects() -> Dialects {
     let built_in = Dialect::names().filter_map(Dialect::by_name);
     Dialects {
@@ -151,7 +151,8 @@ fn dialects() -> Dialects {
     }
 }
 
-/// What the configuration has to know of a dialect: its address, and what a poll of quotes costs.
+/// What the configuration needs to know of a dialect: its address, and the cost of a poll of
+/// quotes.
 fn known(dialect: &Dialect) -> KnownDialect {
     let budget = dialect.budget();
     let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
@@ -175,7 +176,7 @@ fn known(dialect: &Dialect) -> KnownDialect {
     }
 }
 
-/// Writes lines to standard error. If nobody reads it, there is nobody to tell.
+/// Writes lines to standard error. A failure is ignored: it could not be reported anywhere.
 fn tell(mark: &str, lines: &[impl fmt::Display]) {
     let mut out = io::stderr().lock();
     for line in lines {
@@ -183,13 +184,13 @@ fn tell(mark: &str, lines: &[impl fmt::Display]) {
     }
 }
 
-/// Ends with what a person can mend.
+/// Writes an error that the user can mend, and returns its exit code.
 fn fail(mark: &str, lines: &[impl fmt::Display]) -> ExitCode {
     tell(mark, lines);
     ExitCode::from(MEND)
 }
 
-/// Writes the text that a command returns.
+/// Writes the text that a command returns, or its error.
 #[cfg(feature = "sqlite")]
 fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
     match done {
@@ -198,7 +199,7 @@ fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
     }
 }
 
-/// Writes what a running marketd has answered; if that was no, in the one line that says why.
+/// Writes the answer of a running marketd. A refusal is one line that says why.
 fn asked(answer: Result<String, String>) -> ExitCode {
     answer.map_or_else(
         |error| {
@@ -209,7 +210,7 @@ fn asked(answer: Result<String, String>) -> ExitCode {
     )
 }
 
-/// Writes a text to standard output. A closed pipe (`| head`) is no fault, a full disk is.
+/// Writes a text to standard output. A full disk is an error; a closed pipe (`| head`) is none.
 fn print(text: &str) -> ExitCode {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

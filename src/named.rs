@@ -1,8 +1,9 @@
 //! Enums whose variants have names, for metrics, logs and messages.
 //!
-//! Such a set is closed. An enum of what a file of JSON may say is made by `names!` of `config::members`.
+//! Such a set is closed. For the values that a JSON file may contain, use `names!` of `config::members`
+//! instead.
 
-/// Makes such an enum. A row is a documented variant and its name.
+/// Defines such an enum. Each row is a documented variant and its name.
 macro_rules! named {
     ($(#[$about:meta])+ $vis:vis enum $type:ident {
         $( $(#[$what:meta])+ $variant:ident $name:literal )+
@@ -12,10 +13,10 @@ macro_rules! named {
         $vis enum $type { $( $(#[$what])+ $variant, )+ }
 
         impl $type {
-            /// Their names, in their order.
+            /// The names of the variants, in their order.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// Its name.
+            /// The name of the variant.
             pub fn name(self) -> &'static str {
                 $type::NAMES[self as usize]
             }

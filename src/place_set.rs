@@ -1,6 +1,6 @@
-//! A set of places, which are taken out in turn: no place comes again before the others in the set have come.
+//! A set of places that are taken out in turn: no place comes again before all others in the set have come.
 
-/// See the module's page. Its memory is one bit for each place.
+/// A set of places, one bit each.
 #[derive(Debug, Default)]
 pub struct PlaceSet {
     words: Vec<u64>,
@@ -15,7 +15,7 @@ impl PlaceSet {
         self.len == 0
     }
 
-    /// The bytes of memory that it takes beside itself.
+    /// The bytes of heap memory that the set takes.
     pub fn held(&self) -> usize {
         self.words.capacity() * size_of::<u64>()
     }
@@ -43,8 +43,8 @@ impl PlaceSet {
         is_there
     }
 
-    /// Takes out the first place behind the one that was taken out last; behind the last place comes the
-    /// first one.
+    /// Takes out the next place behind the one that was taken out last. Behind the last place comes the first
+    /// one.
     pub fn take(&mut self) -> Option<usize> {
         if self.len == 0 {
             return None;

@@ -1,7 +1,8 @@
-//! The probe: asks an exchange once for everything, and prints what was understood.
+//! The probe: sends each kind of request to an exchange once, and prints what it reads from the
+//! answers.
 //!
-//! Owns the words for a person who writes a dialect. It judges by what a dialect can get wrong: units
-//! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
+//! Owns the messages for a person who writes a dialect. It looks for typical mistakes of a dialect: wrong
+//! units of time, swapped columns, paths that lead nowhere. It stores nothing.
 
 mod report;
 
@@ -15,13 +16,13 @@ use crate::time::{TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Candles that are asked for.
+/// How many candles a request asks for.
 const CANDLES: i64 = 10;
 
-/// A clock that is further away than this has another unit than the dialect says.
+/// A clock that is further away than this has probably another unit than the dialect says.
 const DAY_MS: i64 = 86_400_000;
 
-/// What one source's probe says, and whether everything could be read.
+/// Probes one source. Returns the report, and true if everything could be read.
 pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> (String, bool) {
     let dialect = Dialect::for_source(source).expect("dialects have been checked");
     let url = source.url.as_ref().unwrap_or(dialect.base_url()).clone();
@@ -63,15 +64,16 @@ struct Probe<'c> {
     report: ProbeReport,
     /// How far the exchange's clock is ahead.
     offset_ms: i64,
-    /// The ids of the market list, for tickers, once it has come, and base and quote of each.
+    /// The market list, once it has come: the base and the quote of each ticker id.
     listed: HashMap<String, [String; 2]>,
-    /// How long the last request keeps the budget busy.
+    /// How long to wait before the next request, by the budget.
     pause: Duration,
-    /// What of the budget was used when the last answer came, as it told.
+    /// The used budget that the last answer told.
     used: Option<u64>,
     /// True if something tells the exchange's time: its time call in good time, or the `Date` of an answer.
     has_witness: bool,
-    /// What is read in place of answers, if there is any.
+    /// The recorded bodies to read instead of asking the exchange: the name of the call, and the
+    /// body.
     bodies: &'c [(String, String)],
 }
 
@@ -87,7 +89,7 @@ impl Probe<'_> {
         let market = match self.markets() {
             Some(market) => market,
             None if self.bodies.is_empty() => return,
-            // Then anything that is recorded of some market will do.
+            // The recorded bodies may be of any market.
             None => MarketInfo::default(),
         };
         let ticker = self.ticker(&market);
@@ -109,7 +111,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Asks for this, and reads the answer, in all its pages.
+    /// Sends the requests of a call, one for each page, and reads the answers.
     fn ask(&mut self, call: &Call<'_>) -> Option<(Fetched, Kept)> {
         let (listed, is_of_all) = (self.listed.clone(), *call == Call::Tickers);
         let mut kept = Kept { listed, is_of_all, ..Kept::default() };
@@ -125,7 +127,7 @@ impl Probe<'_> {
         Some((fetched, kept))
     }
 
-    /// Asks for one page of this, and reads it. Returns where the next one begins, too.
+    /// Requests one page of a call, and reads it. Also returns where the next page begins.
     fn ask_page(
         &mut self,
         call: &Call<'_>,
@@ -163,7 +165,7 @@ impl Probe<'_> {
             reading.date(date, kept);
             self.has_witness = true;
         }
-        // `finish` returns this error too.
+        // `finish` returns the same error.
         let _ = reading.feed(body, kept);
         let next = reading.next_page(page);
         if let Err(error) = reading.finish(status).and(next.clone()) {
@@ -178,7 +180,7 @@ impl Probe<'_> {
         Some((fetched, next.ok()?))
     }
 
-    /// Shows what an answer tells of the budget.
+    /// Shows what an answer tells about the budget.
     fn budget(&mut self, name: &str, told: Option<&str>) {
         let Some(told) = told else {
             return self.report.wrong(format_args!("the answer has no header field {name}"));
@@ -186,7 +188,7 @@ impl Probe<'_> {
         let used = told.parse().ok().map(|told| self.dialect.spent(told));
         let units = self.dialect.budget().units;
         let of = used.map(|used| format!(": {used} of {units} are used"));
-        // The exchange's window may have ended meanwhile.
+        // `None` if the exchange's window has ended meanwhile.
         let more = used.zip(self.used).and_then(|(used, before)| used.checked_sub(before));
         let more = more.map(|more| format!(", {more} more than before"));
         say!(self.report, "  {name}: {told}{}{}", of.unwrap_or_default(), more.unwrap_or_default());
@@ -219,7 +221,7 @@ impl Probe<'_> {
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
         say!(self.report, "  clock: {time}, the {who} is ahead by {ms} ms");
         if !self.bodies.is_empty() {
-            // It was recorded at any time.
+            // The time of the recording is not known.
         } else if ms > DAY_MS {
             let what = "more than a day: check time.unit, time.call.items and this machine's clock";
             self.report.wrong(what);
@@ -231,9 +233,10 @@ impl Probe<'_> {
         }
     }
 
-    /// The market that is looked at closer.
+    /// Requests the market list. Returns the market that the next requests are for.
     fn markets(&mut self) -> Option<MarketInfo> {
-        // As a source does: those that are named, if it can be told, or else all.
+        // Like a source: requests the named markets if the dialect can name them in a request, or
+        // else all.
         let is_named = self.bodies.is_empty() && self.source.quote_assets.is_empty();
         let ids = self.dialect.list_ids(&self.source.symbols).filter(|_| is_named);
         let named = ids.and_then(|ids| self.ask(&Call::MarketsOf { ids: &ids }));

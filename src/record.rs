@@ -40,8 +40,8 @@ pub struct Ticker {
     pub timestamp: Option<UnixMs>,
 }
 
-/// Makes the lists of the figures of a ticker that an exchange may not send, in the order of the file and of
-/// what nodes tell each other.
+/// Lists the optional figures of a ticker. Their order is the order in the history file and in the messages
+/// between nodes.
 macro_rules! figures {
     ($($figure:ident $name:literal)+) => {
         impl Ticker {
@@ -53,7 +53,7 @@ macro_rules! figures {
                 [$(&self.$figure),+]
             }
 
-            /// The same to be set.
+            /// The figures that may be `None`, to be set.
             pub fn figures_mut(&mut self) -> [&mut Option<Decimal>; 11] {
                 [$(&mut self.$figure),+]
             }
@@ -67,12 +67,12 @@ figures! {
 }
 
 impl Ticker {
-    /// A ticker of which only the last price is known.
+    /// A ticker with nothing but a last price.
     pub fn of_last(last: Decimal) -> Ticker {
         Ticker { last, ..Ticker::default() }
     }
 
-    /// A ticker of what was traded in the last 24 hours.
+    /// A ticker made of a candle of the last 24 hours.
     pub fn of_window(Candle { open, high, low, close, volume, .. }: Candle) -> Ticker {
         let change = close.checked_sub(&open);
         Ticker {
@@ -86,7 +86,7 @@ impl Ticker {
         }
     }
 
-    /// Sets each value that is `None` to that of the same market's 24-hour statistics.
+    /// Fills each value that is `None` from the same market's 24-hour statistics.
     pub fn fill_from(&mut self, stats: &Stats) {
         let fill = |own: &mut Option<Decimal>, other: &Option<Decimal>| {
             if own.is_none() {
@@ -148,7 +148,8 @@ impl Candle {
     }
 
     /// True if the numbers are possible: all prices are positive and within `low` and `high`, and
-    /// the volume is not negative. The open time is not checked: that depends on the interval.
+    /// the volume is not negative. The open time is not checked, because the rule depends on the
+    /// interval.
     pub fn is_sound(&self) -> bool {
         let [open, high, low, close, volume] = self.figures();
         low.is_positive()

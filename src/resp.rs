@@ -1,11 +1,11 @@
-//! RESP, version 2: how Redis and Valkey are spoken to ("Redis serialization protocol specification").
+//! RESP, version 2: the protocol of Redis and Valkey ("Redis serialization protocol specification").
 //!
 //! [`parse`] reads one reply from the beginning of a buffer, without copying; [`write_command`] appends a
-//! command. Lengths, nesting and the number of elements are bounded, so that no peer makes a reader hold or
-//! do more than a reply of ours needs.
+//! command. Lengths, nesting and the number of elements are bounded, so that no peer can make the parser use
+//! more memory or time than an expected reply needs.
 //!
-//! The crate `redis-protocol` is not used: it brings six others (nom, bytes, a writer of its own), and of
-//! all it can do this program needs the five types of a reply.
+//! The crate `redis-protocol` is not used: it brings six other crates, and this program needs only the five
+//! types of a reply.
 
 /// Deepest nesting of arrays: a reply of `XREAD` has four levels.
 const MOST_DEPTH: usize = 6;
@@ -16,7 +16,7 @@ const MOST_ELEMENTS: usize = 16_384;
 /// Most bytes of a reply: a market list of 20,000 markets has some 4 MB.
 pub const MOST_BYTES: usize = 32 * 1024 * 1024;
 
-/// Longest line: of an error, or a length.
+/// Longest line: an error or a length.
 const MOST_LINE: usize = 4 * 1024;
 
 /// One reply.
@@ -30,16 +30,16 @@ pub enum RespValue<'a> {
     Integer(i64),
     /// Bytes.
     Bulk(&'a [u8]),
-    /// Nothing, in place of bytes or of a list.
+    /// Null, in place of bytes or of a list.
     Null,
     /// A list.
     Array(Vec<RespValue<'a>>),
 }
 
-/// The error of bytes that do not begin as a reply does, or in which a number is none.
+/// The error for bytes that do not begin like a reply, or that have a malformed number.
 const MALFORMED: &str = "it does not speak the protocol of Redis";
 
-/// The error of bytes that exceed a bound.
+/// The error for bytes that exceed a bound.
 const TOO_LARGE: &str = "its reply is too large";
 
 impl<'a> RespValue<'a> {
@@ -51,7 +51,7 @@ impl<'a> RespValue<'a> {
         }
     }
 
-    /// The elements of a list; none of anything else.
+    /// The elements of a list. Any other value has none.
     pub fn list(&self) -> &[RespValue<'a>] {
         match self {
             RespValue::Array(list) => list,
@@ -59,22 +59,23 @@ impl<'a> RespValue<'a> {
         }
     }
 
-    /// The bytes of an element; none if there are none.
+    /// The bytes of an element. Empty if the element has none.
     pub fn bytes_at(&self, at: usize) -> &'a [u8] {
         self.list().get(at).and_then(RespValue::bytes).unwrap_or_default()
     }
 
-    /// The number that an element is.
+    /// The element as a number.
     pub fn number_at(&self, at: usize) -> Option<i64> {
         self.list().get(at)?.number()
     }
 
-    /// The number there without its sign; 0 if there is none.
+    /// The absolute value of the element as a number; 0 if it is no number.
     pub fn count_at(&self, at: usize) -> u64 {
         self.number_at(at).unwrap_or(0).unsigned_abs()
     }
 
-    /// A number, also one that is written as a text, as scripts return those of a hash.
+    /// The value as a number. A text of digits is a number too: scripts return the numbers of a
+    /// hash as text.
     pub fn number(&self) -> Option<i64> {
         match self {
             RespValue::Integer(number) => Some(*number),
@@ -83,8 +84,8 @@ impl<'a> RespValue<'a> {
     }
 }
 
-/// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come. The error: the
-/// peer speaks something else, or says too much.
+/// Reads the first reply, and returns it with its length in bytes. Returns `None` if more bytes must come,
+/// and an error if the bytes are malformed or exceed a bound.
 pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, &'static str> {
     let mut parser = Parser { bytes, at: 0, elements: 0 };
     match parser.reply(0) {
@@ -115,7 +116,7 @@ struct Parser<'a> {
     elements: usize,
 }
 
-/// What the bytes begin with. The error `None`: more of them must come.
+/// A value that the bytes begin with. The error `None` says that more bytes must come.
 type Parsed<T> = Result<T, Option<&'static str>>;
 
 impl<'a> Parser<'a> {

@@ -1,10 +1,11 @@
-//! Whose turn it is: kinds of long work that share the time by fixed weights.
+//! A queue that decides which kind of long work is next. The kinds share the time by fixed weights.
 //!
-//! Each kind has a clock, which runs the slower the greater its weight is, and only while the kind works. The
-//! kind whose clock is furthest behind is next. A kind that had nothing to do for a while is owed nothing:
-//! its clock goes on from that of the kind that has worked last.
+//! Each kind has a clock that runs only while the kind works. The greater the weight of the kind, the slower
+//! its clock. The kind whose clock is furthest behind is next. A kind that was idle gets no extra time: its
+//! clock continues from the clock of the kind that has worked last.
 
-/// What one unit of time is on the clock of a kind of weight 1. Weights up to this make a difference.
+/// How far one unit of time moves the clock of a kind of weight 1. Greater weights than this would all count
+/// the same for one unit.
 const SCALE: u64 = 64;
 
 /// See the module's page.
@@ -16,18 +17,19 @@ pub struct RunQueue<const N: usize> {
 }
 
 impl<const N: usize> RunQueue<N> {
-    /// Nobody has worked yet. No weight is 0.
+    /// A queue in which no kind has worked yet. No weight may be 0.
     pub fn new(weights: [u64; N]) -> RunQueue<N> {
         RunQueue { weights, clocks: [0; N], now: 0 }
     }
 
-    /// The kind that is next of those that have something to do, each a bit. Mostly none has.
+    /// The next of the kinds that have work. `has_work` has a bit for each kind. In most turns no
+    /// kind has work.
     pub fn next(&self, has_work: u16) -> Option<usize> {
         let busy = (0..N).filter(|kind| has_work >> kind & 1 != 0);
         (has_work != 0).then(|| busy.min_by_key(|kind| self.begin(*kind)))?
     }
 
-    /// Notes that a kind has worked for so long, at least for one unit.
+    /// Notes that a kind has worked for this time. It counts as at least one unit.
     pub fn note(&mut self, kind: usize, time: u64) {
         self.now = self.begin(kind);
         self.clocks[kind] = self.now + time.max(1) * SCALE / self.weights[kind];

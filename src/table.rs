@@ -1,9 +1,9 @@
 //! A table of fixed capacity whose keys go stale when their entry is removed.
 //!
-//! [`Table`] owns its entries. A [`Key`] is the index of a slot and a generation; the slot counts
-//! its generations, one for each entry that it has held. After `remove`, the old key finds nothing,
-//! even when its slot holds a new entry. So an event for a closed connection cannot reach the next
-//! connection in the same slot.
+//! [`Table`] owns its entries. A [`Key`] is the index of a slot and a generation. Each new entry in
+//! a slot has the next generation. After `remove`, the old key finds nothing, even when its slot
+//! holds a new entry. So an event for a closed connection cannot reach the next connection in the
+//! same slot.
 //!
 //! A table never grows beyond its capacity. Its slots are [`reserved`].
 
@@ -27,9 +27,9 @@ const INDEX_BITS: u32 = if usize::BITS >= 64 { 32 } else { 20 };
 const MAX_CAPACITY: usize = usize::MAX >> (usize::BITS - INDEX_BITS);
 
 /// The generation after which a slot starts again at 0: 2^32 - 2, or 4,094 where a `usize` has 32
-/// bits. A key that is kept while its slot is used again that often would find another entry. One
-/// generation is left out, so no token is among the highest 2^[`INDEX_BITS`] numbers: those are
-/// free for the poller's other tokens.
+/// bits. A key that is older than this many generations could find another entry. One generation is
+/// left out, so the highest 2^[`INDEX_BITS`] numbers are never tokens of a key: the poller uses
+/// them for other tokens.
 const LAST_GENERATION: u32 = ((usize::MAX >> INDEX_BITS) - 1) as u32;
 
 impl Key {
@@ -43,12 +43,12 @@ impl Key {
         Key { index: (token & MAX_CAPACITY) as u32, generation: (token >> INDEX_BITS) as u32 }
     }
 
-    /// The index of its slot: below the table's capacity.
+    /// The index of the slot.
     pub fn index(self) -> usize {
         self.index as usize
     }
 
-    /// Which one this entry is of those that its slot has held.
+    /// The generation: it tells entries apart that were in the same slot.
     pub fn generation(self) -> u32 {
         self.generation
     }
@@ -72,7 +72,7 @@ pub struct Table<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
     capacity: usize,
-    /// The index of the first slot: two tables whose indexes do not overlap share one range of keys.
+    /// The index of the first slot. Tables whose indexes do not overlap can share one range of keys.
     first: usize,
 }
 
@@ -96,7 +96,8 @@ impl<T> Table<T> {
         Table::behind(0, capacity)
     }
 
-    /// Whether a key may name an entry of this table: no other table behind it has its index.
+    /// True if the key's index is not below this table's first one. No other table may come behind
+    /// this one.
     #[inline]
     pub fn may_own(&self, key: Key) -> bool {
         key.index() >= self.first
@@ -170,7 +171,7 @@ impl<T> Table<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Slots that have ever held an entry.
+    /// The number of slots that have ever held an entry.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }

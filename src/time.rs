@@ -1,7 +1,6 @@
 //! The two clocks, a type for the time of each, and the calendar that candles need.
 //!
-//! No other module reads a clock. Everything else is given the time, so that a test can run a day
-//! in a second.
+//! No other module reads a clock. Callers pass the time in, so a test can run a day in a second.
 //!
 //! [`Mono`] never goes backwards and has no date: it is for deadlines and ages. [`UnixMs`] is the
 //! wall-clock time of bodies and candles; it jumps when somebody sets the clock.
@@ -22,17 +21,16 @@ pub struct Mono(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMs(pub i64);
 
-/// Both clocks, read at the same moment: once per turn of the loop.
+/// The time by both clocks, read at the same moment: once per turn of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// For deadlines and ages.
+    /// The time for deadlines and ages.
     pub mono: Mono,
-    /// For what is shown and stored.
+    /// The time to show and store.
     pub unix: UnixMs,
 }
 
-/// From this difference on, the log and the probe say that the clocks of an exchange and of this machine
-/// differ.
+/// The log and the probe report a larger difference between the clocks of an exchange and of this machine.
 pub const TOLD_DIFFERENCE_MS: i64 = 2000;
 
 /// Whose clock is ahead. `ms`: how far this machine's clock is ahead; negative if it is behind.
@@ -54,7 +52,7 @@ impl Clock {
         Clock { begin: clock_us(ClockId::Monotonic) }
     }
 
-    /// The system's own monotonic time in microseconds, which other programs compare with theirs.
+    /// The system's monotonic time in microseconds. Other programs can compare it with their own.
     pub fn system_us() -> u64 {
         clock_us(ClockId::Monotonic)
     }
@@ -71,20 +69,20 @@ impl Clock {
     }
 }
 
-/// Both clocks, for a loop that reads them in every turn. The wall clock is read once every
-/// `WALL_EVERY` and in between advances with the monotonic clock, which costs next to nothing. A change
-/// of the wall clock shows after at most this time.
+/// Both clocks, for a loop that reads them in every turn. The wall clock is read once every `WALL_EVERY`. In
+/// between, the wall-clock time advances with the monotonic clock, which costs next to nothing. So a change
+/// of the wall clock shows after at most `WALL_EVERY`.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedClock {
     clock: Clock,
     read: Now,
 }
 
-/// How often [`CachedClock`] reads the wall clock. Nothing that is shown or stored needs more precision.
+/// How often [`CachedClock`] reads the wall clock. No time that is shown or stored needs more precision.
 const WALL_EVERY: Duration = Duration::from_millis(10);
 
 impl CachedClock {
-    /// Reads `clock` from now on.
+    /// A cache for `clock`.
     pub fn new(clock: Clock) -> CachedClock {
         CachedClock { clock, read: clock.now() }
     }
@@ -113,7 +111,7 @@ impl CachedClock {
 #[inline]
 fn clock_us(clock: ClockId) -> u64 {
     let read = clock_gettime(clock);
-    // Nanoseconds have 32 bits or 64, as the C library likes.
+    // The type of `tv_nsec` depends on the C library.
     read.tv_sec as u64 * 1_000_000 + read.tv_nsec as u64 / 1000
 }
 
@@ -126,9 +124,9 @@ fn unix_now() -> UnixMs {
 /// A clock that runs faster or slower than the machine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedClock {
-    /// What it shows when the monotonic clock is zero, in milliseconds.
+    /// The time that it shows when the monotonic clock is zero, in milliseconds.
     pub zero: i64,
-    /// Its milliseconds in one of the machine's; 0: it stands still.
+    /// How many of its milliseconds pass in one of the machine's. At 0 it stands still.
     pub speed: u32,
 }
 
@@ -139,7 +137,7 @@ impl SimulatedClock {
         SimulatedClock { zero: time - clock.time(now), speed }
     }
 
-    /// What it shows now.
+    /// The time that it shows now.
     pub fn time(&self, now: Mono) -> UnixMs {
         UnixMs(self.zero + (now.0.saturating_mul(self.speed.into()) / 1000) as i64)
     }
@@ -151,7 +149,7 @@ pub fn cpu_us() -> u64 {
 }
 
 impl Mono {
-    /// The latest moment stands for never.
+    /// Never: later than any other time.
     pub const NEVER: Mono = Mono(u64::MAX);
 
     /// The time since `earlier`; zero if `earlier` is later than this.
@@ -159,7 +157,7 @@ impl Mono {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
-    /// In milliseconds.
+    /// The time in milliseconds.
     pub fn as_ms(self) -> i64 {
         (self.0 / 1000) as i64
     }
@@ -230,7 +228,7 @@ pub fn days_of(year: i64, month: u32, day: u32) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Times below this are seconds: as milliseconds they would be before 1973.
+/// Times below this are taken as seconds. As milliseconds they would be before 1974.
 pub const SECONDS_BELOW: i64 = 100_000_000_000;
 
 impl UnixMs {
@@ -240,7 +238,7 @@ impl UnixMs {
     }
 }
 
-/// A whole number without a sign.
+/// Parses a whole number without a sign.
 pub fn digits(text: &[u8]) -> Option<i64> {
     if text.is_empty() {
         return None;
@@ -252,14 +250,15 @@ pub fn digits(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// The milliseconds of a fraction of a second.
+/// The milliseconds of a fraction of a second: of the digits behind the point.
 pub fn millis(fraction: &[u8]) -> Option<i64> {
     digits(fraction)?;
     let digit = |at: usize| i64::from(fraction.get(at).map_or(0, |digit| digit - b'0'));
     Some(digit(0) * 100 + digit(1) * 10 + digit(2))
 }
 
-/// Milliseconds since 1970 of a time in the extended form in UTC (RFC 3339, 5.6), the `Z` taken off.
+/// Parses a time in the extended form in UTC (RFC 3339, 5.6), without its `Z`. Returns milliseconds since
+/// 1970.
 pub fn iso_8601(text: &[u8]) -> Option<i64> {
     let (time, fraction) = text.split_at_checked("0000-00-00T00:00:00".len())?;
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];

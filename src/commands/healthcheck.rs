@@ -1,4 +1,4 @@
-//! `marketd healthcheck [--wait SECONDS] [URL]` and `marketd reload PID [URL]`: what one asks a running
+//! `marketd healthcheck [--wait SECONDS] [URL]` and `marketd reload PID [URL]`: requests to a running
 //! marketd, for containers without curl and for service managers.
 
 use crate::config::{ConfigFault, HttpPlace};
@@ -13,24 +13,25 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// The longest that a question may take, from looking up the name to the last byte of the response.
+/// The longest time for a request, from the look-up of the name to the last byte of the response.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Bytes of a response that are read: the metrics of a hundred sources.
+/// Most bytes of a response that are read: the metrics of a hundred sources.
 const MOST: u64 = 1024 * 1024;
 
-/// How often a reload is looked after, and the pause between two looks: market lists that are being read may
-/// hold it up.
+/// How often the result of a reload is checked, and the pause between two checks. Market lists that are being
+/// read may delay a reload.
 const LOOKS: u32 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The pause before it is asked again whether it is ready.
+/// The pause between two requests for readiness.
 const READY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Asks whether it is ready, again until it is or `wait` has passed. Returns what to tell, which is nothing.
+/// Asks whether a marketd is ready. Repeats this until it is ready, or until `wait` has passed. Returns the
+/// text to print, which is empty.
 ///
 /// # Errors
-/// In one line, where nobody answers, or the status is not 200.
+/// One line, if no server answers or the status is not 200.
 pub fn ask(at: &HttpPlace, wait: Duration) -> Result<String, String> {
     let begin = Clock::system_us();
     loop {
@@ -43,12 +44,13 @@ pub fn ask(at: &HttpPlace, wait: Duration) -> Result<String, String> {
     }
 }
 
-/// Has a marketd read its configuration again, and waits until it holds or is refused. Returns what to tell.
+/// Makes a marketd reload its configuration, and waits until it is applied or refused. Returns the text to
+/// print.
 ///
 /// # Errors
-/// In one line, where nobody answers, there is no such process, or the configuration is refused.
+/// One line, if no server answers, there is no such process, or the configuration is refused.
 pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<String, String> {
-    // The signal ends most other programs.
+    // The process must be a marketd, because the signal ends most other programs.
     let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm"));
     let (own, found) = (name("self"), name(&pid.to_string()));
     match found.map_err(|error| format!("process {pid}: {error}"))? {
@@ -62,7 +64,7 @@ pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<
     };
     let metrics = match metrics {
         Ok(metrics) => metrics,
-        // It refuses the file, and says so to whoever watches it.
+        // The process will refuse the file, and log that.
         Err(faults) if serves(pid) => {
             send()?;
             let faults: Vec<String> = faults.iter().map(ConfigFault::to_string).collect();
@@ -87,7 +89,7 @@ pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<
     Err("the configuration was not taken in yet: see the log".to_string())
 }
 
-/// True if a process is there and handles SIGHUP, which would end it otherwise.
+/// True if the process exists and handles SIGHUP. Otherwise the signal would end it.
 fn serves(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -95,7 +97,7 @@ fn serves(pid: u32) -> bool {
     caught.is_some_and(|it| it & 1 == 1)
 }
 
-/// How often the configuration was read again, and taken in or refused.
+/// How many reloads were applied, and how many refused.
 fn reloads(metrics: &HttpPlace) -> Result<[u64; 2], String> {
     let text = get(metrics, PATIENCE)?;
     let count = |result: &str| {
@@ -110,7 +112,8 @@ fn reloads(metrics: &HttpPlace) -> Result<[u64; 2], String> {
 fn get(at: &HttpPlace, patience: Duration) -> Result<String, String> {
     let (name, asked) = (at.to_string(), at.clone());
     let (sender, response) = mpsc::channel();
-    // Looking up a name and a server that sends a byte now and then take as long as they like.
+    // A thread, because a look-up of a name has no timeout, and neither has a server that sends a
+    // byte now and then.
     thread::spawn(move || sender.send(response_of(&asked)));
     let response = response.recv_timeout(patience);
     let response = response.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));

@@ -1,4 +1,4 @@
-//! `marketd export`, `backup`, `prune` and `rename`: what a person does with the history file.
+//! `marketd export`, `backup`, `prune` and `rename`: the commands for the history file.
 
 use crate::config::{Config, Data, Export, ExportFormat};
 use crate::history::SeriesName;
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Why a command has failed, in one line.
+/// Why a command has failed, as one line.
 pub type Failed = Box<dyn Error>;
 
 fn file(data: &Data) -> Result<&Path, Failed> {
@@ -21,16 +21,17 @@ fn file(data: &Data) -> Result<&Path, Failed> {
     }
 }
 
-/// Writes stored candles, market by market, oldest first. Returns how many rows of the file were left out
-/// since they are damaged.
+/// Writes stored candles, market by market, oldest first. Returns how many damaged rows of the file were left
+/// out.
 ///
-/// As CSV, each has a line with its time in ISO 8601 (UTC), open, high, low, close and volume, after a line
-/// that names them. As JSON, they are an array of rows like those of `/api/ecosystem/chart`. Unless one
-/// market alone was asked for, a row begins with source and symbol. As JSON lines, each is an object.
+/// CSV begins with a line of column names. Then each candle is a line with its time in ISO 8601 (UTC), open,
+/// high, low, close and volume. JSON is an array of rows like the rows of `/api/ecosystem/chart`. In both, a
+/// row begins with source and symbol, unless only one market was requested. In JSON lines, each candle is an
+/// object.
 ///
 /// # Errors
-/// If the file cannot be read or the output not be written, or if no source has such candles of a market. A
-/// reader that has gone (`| head`) is no fault.
+/// If the file cannot be read, the output cannot be written, or no source has such candles of a market. A
+/// closed pipe (`| head`) is no error.
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let interval = asked.interval;
     let reader = HistoryReader::open(file(&asked.data)?)?;
@@ -105,7 +106,7 @@ fn chosen<'a>(asked: &Export, stored: &[&'a SeriesName]) -> Result<Vec<&'a Serie
     Ok(series)
 }
 
-/// Writes one candle, of this series.
+/// Writes one candle of this series.
 fn write_row(
     out: &mut impl Write,
     format: ExportFormat,
@@ -130,7 +131,7 @@ fn write_row(
     }
 }
 
-/// Writes a copy of the history file as of now, also while marketd runs. Returns what to tell.
+/// Writes a copy of the history file as of now, even while marketd runs. Returns the text to print.
 ///
 /// # Errors
 /// If the file cannot be read, or the copy exists or cannot be written.
@@ -156,8 +157,8 @@ pub fn backup(data: &Data, copy: &Path) -> Result<String, Failed> {
     Ok(format!("{name} has {} bytes\n", fs::metadata(copy)?.len()))
 }
 
-/// Removes what is stored of markets that the configuration does not track, or only lists it. Returns
-/// what to tell.
+/// Removes the stored data of markets that the configuration does not track, or only lists it. Returns the
+/// text to print.
 ///
 /// # Errors
 /// If the file cannot be used.
@@ -176,7 +177,7 @@ pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
     Ok(format!("{}--yes removes {}\n", list(&gone), sum(&gone)))
 }
 
-/// What is stored, one line for each market.
+/// The stored data as text, one line for each market.
 fn list(markets: &StoredMarkets) -> String {
     let mut text = String::new();
     for (name, stored) in markets {
@@ -192,7 +193,7 @@ fn list(markets: &StoredMarkets) -> String {
     text
 }
 
-/// What is stored, in few words.
+/// A summary of the stored data.
 fn sum(markets: &StoredMarkets) -> String {
     let series = || markets.values().flat_map(|it| &it.series);
     let candles: u64 = series().map(|(_, count)| count).sum();
@@ -200,10 +201,10 @@ fn sum(markets: &StoredMarkets) -> String {
     format!("{} market{plural}, {} series with {candles} candles", markets.len(), series().count())
 }
 
-/// Gives what is stored of one source to another, or only lists it. Returns what to tell.
+/// Gives the stored data of one source to another id, or only lists it. Returns the text to print.
 ///
 /// # Errors
-/// If the file cannot be used, has nothing of the one source, or has something of the other.
+/// If the file cannot be used, has no data of the old source, or already has data of the new one.
 pub fn rename(data: &Data, old: &str, new: &str, dry_run: bool) -> Result<String, Failed> {
     let path = file(data)?;
     let why = |why| match why {

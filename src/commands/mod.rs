@@ -1,7 +1,7 @@
-//! What marketd does besides serving: commands that do one thing and end.
+//! The commands: what marketd does besides serving. Each command does one thing and ends.
 //!
-//! Each returns its result, or an error in one line; `main` chooses the exit code. They run without the
-//! loop, and may block.
+//! A command returns its result, or an error of one line. `main` chooses the exit code. Commands run without
+//! the loop, and may block.
 
 pub mod healthcheck;
 #[cfg(feature = "sqlite")]

@@ -1,15 +1,16 @@
 //! The check of a configuration: the rules between its keys.
 //!
-//! Reports what is not unique, what is larger than another key allows, what this build cannot speak,
-//! and, as a warning, what is allowed but unwise. It runs on the whole configuration, whether file,
-//! environment or flags say it; a fault names the place where the value was given.
+//! Reports values that are not unique, values that are larger than another key allows, and protocols that
+//! this build does not support. Values that are allowed but unwise get a warning. It checks the whole
+//! configuration, wherever its values come from: file, environment or flags. A fault names the place where
+//! the value was given.
 //!
-//! The dialects that sources may name are those of this build, and files: a `dialect` with a slash or the
-//! ending `.json` is the path of a file. `load` reads its text; what it says is read by a function that the
-//! caller passes in, because this module knows no exchange.
+//! A source may name a built-in dialect or a file: a `dialect` with a slash or the ending `.json` is the path
+//! of a file. `load` reads its text. A function that the caller passes in parses it, because this module
+//! knows no exchange.
 //!
-//! A value that could not be read has its default here. An empty default is skipped: the fault of
-//! the value is reported already.
+//! A value that could not be parsed has its default here. An empty default is not checked: the
+//! fault of the value is reported already.
 
 use super::fault::{ConfigFault, Report, suggestion, wrong};
 use super::forms::{ListenAddress, Poll};
@@ -33,7 +34,7 @@ pub(super) fn dialect_of<'a>(
     dialects.iter().find(|known| known.name == source.dialect)
 }
 
-/// Reports every fault between the parts of a configuration, and what is unwise.
+/// Reports every fault between the parts of a configuration, and warns of unwise values.
 pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Report) {
     for (at, source) in config.sources.iter().enumerate() {
         check_source(&format!("sources[{at}]"), source, dialects, report);
@@ -100,7 +101,7 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
     warn_of_times(path, source, report);
 }
 
-/// Reports each entry of a list whose name an earlier entry has; an empty name is none.
+/// Reports each entry of a list whose name an earlier entry has. Empty names do not count.
 fn check_unique(list: &str, key: &str, names: impl Iterator<Item = String>, report: &mut Report) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (at, name) in names.enumerate() {
@@ -196,11 +197,11 @@ fn check_limits(config: &Config, report: &mut Report) {
     }
 }
 
-/// Warns of a trusted network that holds every address: clients are in it too.
+/// Warns of a trusted network with every address, because clients are in it too.
 fn warn_of_trust(config: &Config, report: &mut Report) {
     for (at, network) in config.trusted_proxies.iter().enumerate() {
         if network.is_everything() {
-            let message = format!("{network} is everybody: each client may name any address");
+            let message = format!("{network} has every address: each client may claim any address");
             report.warn(&format!("trustedProxies[{at}]"), message);
         }
     }
@@ -224,7 +225,7 @@ fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
     warn(timeout > stale, "timeoutMs", is, then);
 }
 
-/// Warns of sources whose exchange is the same host: they share its limits.
+/// Warns of sources with the same host, because they share its limits.
 fn warn_of_hosts(config: &Config, dialects: &[KnownDialect], report: &mut Report) {
     let host = |source: &SourceConfig| {
         let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
@@ -241,12 +242,12 @@ fn warn_of_hosts(config: &Config, dialects: &[KnownDialect], report: &mut Report
     }
 }
 
-/// What quotes may take of a rate limit while candles wait, in percent: three quarters of the pace, which is
-/// 80 % of the limit.
+/// How much of a rate limit quotes may use while candles wait, in percent: three quarters of the pace, which
+/// is 80 % of the limit.
 const PERCENT_QUOTES: u32 = 60;
 
 /// Warns of polls that would exceed the rate limit of the exchange, so that they are spaced, and of polls
-/// that leave too little of it.
+/// that leave too little of the limit for candles.
 fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, report: &mut Report) {
     let (name, (units, per)) = (&dialect.name, dialect.budget);
     let time_for = |cost: u32| per * cost / units;
@@ -259,11 +260,11 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     }
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
     let cost = dialect.symbol_cost.saturating_mul(symbols).saturating_add(dialect.poll_cost);
-    // Those that are named are requested alone, if that costs less.
+    // The named markets are requested alone, if that costs less.
     let few = dialect.few.filter(|_| symbols > 0 && source.quote_assets.is_empty());
     let few = few.map(|(most, cost)| cost.saturating_mul(symbols.div_ceil(most)));
     let cost = few.map_or(cost, |few| few.min(cost));
-    // What a poll takes of the budget, and of half of it.
+    // How long a poll takes by the whole budget, and by half of it.
     let (round, half) = (time_for(cost), time_for(cost.saturating_mul(2)));
     let pace = |pause: Duration| {
         let is_late = pause >= source.stale_after;
@@ -316,15 +317,15 @@ pub struct KnownDialect {
     pub name: String,
     /// Address of the exchange.
     pub url: Url,
-    /// The units that the exchange allows, and the period of that.
+    /// The units that the exchange allows, and the period in which it allows them.
     pub budget: (u32, Duration),
-    /// What a poll of all quotes costs of it.
+    /// The cost of a poll of all quotes.
     pub poll_cost: u32,
-    /// The same for one symbol, if the exchange has no call for all quotes; else zero.
+    /// The cost of a poll of one symbol, if the exchange has no call for all quotes; else zero.
     pub symbol_cost: u32,
-    /// If some markets can be requested in place of all: how many at a time, and what that costs.
+    /// If some markets can be requested instead of all: how many at a time, and the cost of that.
     pub few: Option<(u32, u32)>,
-    /// False if the exchange has no market list: its markets are those that `symbols` names.
+    /// False if the exchange has no market list. Then its markets are the ones in `symbols`.
     pub has_list: bool,
     /// True if its requests carry a key.
     pub has_key: bool,
@@ -334,6 +335,6 @@ pub struct KnownDialect {
 pub struct Dialects {
     /// The dialects that are built in.
     pub built_in: Vec<KnownDialect>,
-    /// Reads a file: its name and its text.
+    /// Parses a dialect's file. Takes its name and its text.
     pub read: fn(&str, &str) -> Result<KnownDialect, Vec<ConfigFault>>,
 }

@@ -1,7 +1,7 @@
 //! Commands: what the command line asks for.
 //!
-//! Serving and most other tasks need a configuration, which `load` makes. What only one task needs is read
-//! here.
+//! Serving and most other tasks need a configuration, which `load` makes. This module parses the arguments
+//! that only one task needs.
 
 use super::check::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
@@ -22,8 +22,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The JSON Schema of the file, made from its keys, in gzip. It does not express faults that depend on
-/// several keys; `--check` finds those.
+/// The JSON Schema of the file, made from its keys, in gzip. It does not express rules between several keys;
+/// `--check` checks them.
 pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schema.json.gz"));
 
 /// What the command line asks for.
@@ -31,25 +31,25 @@ pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schem
 pub enum Command {
     /// Serve.
     Run(LoadedConfig),
-    /// Print the warnings, and that the configuration is good.
+    /// Print the warnings of a good configuration.
     Check(LoadedConfig),
     /// Print [`Config::to_json`].
     PrintConfig(LoadedConfig),
     /// Print name and version.
     Version,
-    /// Print this.
+    /// Print this text.
     Print(String),
     /// Print a JSON Schema.
     Schema(SchemaOf),
-    /// Ask the exchanges of all sources once for everything.
+    /// Probe the exchanges of all sources.
     Probe(LoadedConfig, ProbeOptions),
     /// Ask whether a marketd is ready. Ask again until it is, or until this time has passed.
     Healthcheck(HttpPlace, Duration),
-    /// Have a marketd read its configuration again, and wait.
+    /// Make a marketd reload its configuration, and wait.
     Reload {
-        /// Its process.
+        /// The process id.
         pid: u32,
-        /// Where its metrics are, or the faults of the file that says so.
+        /// The address of its metrics, or the faults of the configuration that names it.
         metrics: Result<HttpPlace, Vec<ConfigFault>>,
     },
     /// Print stored candles.
@@ -61,14 +61,14 @@ pub enum Command {
         /// The copy.
         copy: PathBuf,
     },
-    /// Remove what is stored of markets that are not tracked, or only list it.
+    /// Remove the stored data of markets that are not tracked, or only list it.
     Prune {
-        /// Says what is tracked.
+        /// The configuration with the tracked markets.
         config: Box<Config>,
         /// True to remove it.
         yes: bool,
     },
-    /// Give what is stored of one source to another one.
+    /// Give the stored data of one source to another id.
     Rename {
         /// Where the history is.
         data: Data,
@@ -82,7 +82,7 @@ pub enum Command {
 }
 
 names! {
-    /// What has a JSON Schema.
+    /// The files that have a JSON Schema.
     pub enum SchemaOf {
         /// The file of the configuration.
         Config "config"
@@ -91,25 +91,25 @@ names! {
     }
 }
 
-/// How exchanges are asked once.
+/// The options of a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeOptions {
-    /// True if the probe also fails for what only looks wrong.
+    /// True if the probe also fails if something only looks wrong.
     pub is_strict: bool,
     /// Recorded bodies, each with the name of its call: `time`, `markets`, `tickers`, `ticker`, `stats`, or
-    /// an interval of candles. If there are any, nothing is sent.
+    /// an interval of candles. If there are any, no requests are sent.
     pub bodies: Vec<(String, String)>,
 }
 
 /// The names of the calls whose bodies may be recorded.
 const PROBE_CALLS: [&str; 8] = ["time", "markets", "tickers", "ticker", "stats", "1m", "1h", "1d"];
 
-/// Where a running marketd is asked, and for which path.
+/// The address of a request to a running marketd.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpPlace {
-    /// Its address, and the path that is asked for.
+    /// The address of the marketd, and the requested path.
     pub url: Url,
-    /// The file of the Unix socket that it is behind.
+    /// The file of the Unix socket, if it listens on one.
     pub socket: Option<PathBuf>,
 }
 
@@ -127,34 +127,34 @@ impl fmt::Display for HttpPlace {
 pub struct Export {
     /// Where the history is.
     pub data: Data,
-    /// Of these markets; empty: of all.
+    /// The markets. Empty means all markets.
     pub symbols: Vec<String>,
-    /// Of this interval.
+    /// The interval.
     pub interval: Stored,
-    /// Of the first of these sources that has candles.
+    /// The sources. The first one with candles is used.
     pub sources: Vec<String>,
-    /// True if any other source in the file may stand in for those, after them.
+    /// True if any other source in the file may be used after these.
     pub any_source: bool,
     /// Candles that begin at or after the first of these times, and before the second.
     pub times: Range<UnixMs>,
-    /// How they are written.
+    /// The format.
     pub format: ExportFormat,
 }
 
 names! {
     /// How candles are written.
     pub enum ExportFormat {
-        /// A line for each candle, after one that names the columns.
+        /// A line for each candle, after a line with the names of the columns.
         Csv "csv"
         /// One array of rows like those of `/api/ecosystem/chart`.
         Json "json"
-        /// An object in a line for each candle.
+        /// A line with an object for each candle.
         JsonLines "jsonl"
     }
 }
 
-/// Reads a command line: `words` are those after the program's name, `variable` looks up the
-/// environment. `look` looks at the files that a configuration names, for `--check`.
+/// Parses a command line. `words` are the words after the program's name. `variable` looks up a
+/// variable of the environment. `look` checks the files that a configuration names, for `--check`.
 pub fn command(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -163,7 +163,7 @@ pub fn command(
 ) -> Result<Command, Vec<ConfigFault>> {
     let mut report = Report::default();
     let (subcommand, flags) = flags::parse(words, &mut report);
-    // Who asks for help gets it, whatever the other words are.
+    // `--help` works whatever the other words are.
     if flags.has("--help") {
         let whole = || flags::help(&dialects.built_in);
         return Ok(Command::Print(subcommand.map_or_else(whole, flags::help_of)));
@@ -204,7 +204,8 @@ pub fn command(
             Ok(Command::Backup { data: loader.load()?.config.data, copy })
         }
         Some(CliTask::Prune) => {
-            // Without sources the demo exchange would run, and all that is stored would count as not tracked.
+            // Without sources, the demo exchange would run, and all stored markets would count as not
+            // tracked.
             loader.needs_sources = true;
             let yes = loader.flags.has("--yes") && !loader.flags.has("--dry-run");
             Ok(Command::Prune { config: Box::new(loader.load()?.config), yes })
@@ -218,7 +219,7 @@ pub fn command(
     }
 }
 
-/// Makes the configuration again while marketd runs. Regular files alone are read.
+/// Makes the configuration again while marketd runs. Only regular files are read.
 pub fn reload(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -252,8 +253,8 @@ fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     }
 }
 
-/// Where a running marketd is asked for `path`: at this address, else where the configuration says that it
-/// listens.
+/// The address for a request for `path` to a running marketd: the given one, or else the one on which marketd
+/// listens by the configuration.
 fn place(
     mut loader: Loader<'_>,
     command: &str,
@@ -282,7 +283,7 @@ fn named(address: &str) -> Result<HttpPlace, String> {
     }
 }
 
-/// How a marketd that listens here is reached on its own machine.
+/// The address by which a marketd that listens here can be reached on its own machine.
 fn listens_at(address: ListenAddress) -> HttpPlace {
     let (host, port, socket) = match address {
         ListenAddress::Unix(file) => ("localhost".to_string(), 80, Some(file)),
@@ -326,7 +327,7 @@ fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
     [old, report.accept("rename", read)]
 }
 
-/// Reads what is printed. The configuration says what the flags leave open.
+/// Reads which candles to export. The configuration has the values that the flags do not give.
 fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let Loader { flags, report, .. } = &mut loader;
     let named = flags.values("--symbol").flat_map(|it| it.split(','));

@@ -1,7 +1,7 @@
-//! Faults: what is wrong with the configuration, where it stands, and what was expected there.
+//! Faults: what is wrong with the configuration, where it is, and what was expected there.
 //!
-//! The [`Report`] collects the faults of file, environment and command line. Reading goes on after a
-//! fault, so one run reports all of them. Other modules decide what a fault is.
+//! The [`Report`] collects the faults of file, environment and command line. Reading continues after a fault,
+//! so one run reports all faults. Other modules decide what is a fault.
 //!
 //! Invariant: the report knows where each value was given, so a check after the reading names the
 //! file and the line, or the flag.
@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// Most faults that are reported; of the others only the number is. A file with more faults is no
-/// configuration.
+/// Most faults that are reported. Of further faults only the number is reported: such a file is
+/// probably no configuration.
 const FAULTS_MAX: usize = 50;
 
 /// Longest piece of the input that a message repeats.
@@ -23,7 +23,7 @@ pub struct ConfigFault {
     pub file: Option<String>,
     /// Counted from one.
     pub line: Option<usize>,
-    /// Counted from one; only if the file is not JSON.
+    /// Counted from one. Only set if the file is not JSON.
     pub column: Option<usize>,
     /// The key (`sources[0].pollMs`), the flag (`--listen`) or the variable (`MARKETD_LISTEN`);
     /// empty for the file as a whole.
@@ -56,8 +56,8 @@ impl ConfigFault {
 }
 
 impl fmt::Display for ConfigFault {
-    /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Control characters
-    /// in names and values are escaped: they could move the cursor of a terminal.
+    /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Control characters in
+    /// names and values are escaped, because they could move the cursor of a terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut place = self.file.clone().unwrap_or_default();
         for number in [self.line, self.column].into_iter().flatten() {
@@ -111,14 +111,14 @@ impl Report {
         self.lines = std::iter::once(0).chain(ends).collect();
     }
 
-    /// Says which keys the file may have: the path of the object of each (empty: the whole file), and its
+    /// Sets the keys that the file may have: the path of the object of each (empty: the whole file), and its
     /// name.
     pub(super) fn note_keys(&mut self, keys: Vec<(String, &'static str)>) {
         self.keys = keys;
     }
 
-    /// The end of the message for an unknown key: a known key that is written alike, else the objects that
-    /// have it, else the known keys, if the keys of the file are not noted.
+    /// The end of the message for an unknown key. It names a known key with a similar name, or else the
+    /// objects that have this key. If the keys of the file are not known, it names the known keys.
     pub(super) fn hint(&self, name: &str, known: &[&str]) -> String {
         let near = suggestion(name, known.iter().copied());
         let owners = self.keys.iter().filter(|(_, key)| *key == name);
@@ -131,12 +131,12 @@ impl Report {
         }
     }
 
-    /// The name of that file.
+    /// The name of the file.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// Records that the value of `path` stands at this offset of the file.
+    /// Records that the value of `path` is at this offset of the file.
     pub fn place(&mut self, path: &str, offset: usize) {
         let line = self.line(offset);
         self.origins.insert(path.to_string(), Origin::Line(line));
@@ -147,7 +147,7 @@ impl Report {
         self.lines.partition_point(|start| *start <= offset)
     }
 
-    /// Records that a flag or variable gives the value of `path`, in place of the file.
+    /// Records that a flag or variable gives the value of `path` instead of the file.
     pub fn give(&mut self, path: &str, by: &'static str) {
         self.origins.retain(|known, _| !is_within(known, path));
         self.origins.insert(path.to_string(), Origin::Given(by));
@@ -158,8 +158,8 @@ impl Report {
         self.origins.contains_key(path)
     }
 
-    /// Reports that the value of `path` is wrong. A value of the file gets no second fault, nor does one that
-    /// it is in or that is in it: that would mostly follow from the first.
+    /// Reports that the value of `path` is wrong. A value of the file gets only one fault, and so do the
+    /// values around and inside it: further faults would mostly follow from the first.
     pub fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
         let is_near = |key: &str| key.is_empty() || is_within(path, key) || is_within(key, path);
@@ -176,12 +176,12 @@ impl Report {
         }
     }
 
-    /// True if the value of `path` in the file has a fault, or a value in it.
+    /// True if the value of `path` in the file, or a value inside it, has a fault.
     pub fn is_faulty_within(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| is_within(&fault.key, path))
     }
 
-    /// Adds a fault, once.
+    /// Adds a fault, unless it was added already.
     pub fn add(&mut self, fault: ConfigFault) {
         if self.faults.contains(&fault) {
             return;
@@ -189,7 +189,7 @@ impl Report {
         if self.faults.len() < FAULTS_MAX { self.faults.push(fault) } else { self.more += 1 }
     }
 
-    /// What was read of a flag, a variable or a word. After a fault, which is reported, it is the default.
+    /// The parsed value of a flag, a variable or a word. An error is reported, and the default is returned.
     pub(super) fn accept<T: Default>(&mut self, by: &str, read: Result<T, String>) -> T {
         read.map_err(|message| self.add(ConfigFault::by(by, message))).unwrap_or_default()
     }
@@ -200,8 +200,8 @@ impl Report {
         self.warnings.push(warning);
     }
 
-    /// The warnings if there is no fault; else the faults. Faults of flags and variables come first, then the
-    /// faults of the file from top to bottom.
+    /// Returns the warnings if there is no fault; else the faults. Faults of flags and variables come first,
+    /// then the faults of the file from top to bottom.
     pub fn close(mut self) -> Result<Vec<ConfigFault>, Vec<ConfigFault>> {
         for list in [&mut self.warnings, &mut self.faults] {
             list.sort_by_key(|fault| fault.line);
@@ -236,8 +236,8 @@ fn is_within(known: &str, path: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// A piece of the input as a message repeats it: quoted, escaped and cut. What may be a user and a
-/// password in front of a host is left out.
+/// A piece of the input as a message repeats it: quoted, escaped and cut. A part that may be a user
+/// and a password in front of a host is left out.
 pub(super) fn quoted(text: &str) -> String {
     if let Some((before, host)) = text.rsplit_once('@')
         && before.contains(':')
@@ -258,7 +258,7 @@ pub(super) fn wrong(expected: impl fmt::Display, text: &str) -> String {
 
 /// `, did you mean "x"?` if one of the known words is close to `word`, else nothing.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // The distance takes quadratic time, and a word so long is no misspelling.
+    // The distance takes quadratic time, and a word of this length is no misspelling.
     if word.len() > ECHO_CHARS {
         return String::new();
     }

@@ -1,20 +1,20 @@
-//! Files: the text of one that somebody names.
+//! Files: reads the text of a file that a person has named.
 
 use super::fault::ConfigFault;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt as _;
 
-/// Largest file that is read: an endless device must not fill the memory. A thousand categories of a
+/// Largest file that is read, so that an endless device does not fill the memory. A thousand categories of a
 /// thousand symbols are 10 MB.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Which files may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Files {
-    /// Also a pipe, which comes once.
+    /// Any file, even a pipe that can be read only once.
     Any,
-    /// Regular ones: any other could keep the event loop waiting.
+    /// Only regular files: any other could block the event loop.
     Regular,
 }
 
@@ -26,7 +26,8 @@ pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFau
         let message = "not a regular file: a reload reads only regular files";
         return Err(fault(None, message.to_string()));
     }
-    // It would be waited for until somebody writes into it. The pipe of a shell is open already.
+    // Opening a FIFO would block until another process writes into it. The pipe of a shell is open
+    // already.
     let real = std::fs::canonicalize(name).unwrap_or_else(|_| name.into());
     if std::fs::symlink_metadata(real).is_ok_and(|it| it.file_type().is_fifo()) {
         return Err(fault(None, "a FIFO, which is not read".to_string()));

@@ -1,9 +1,8 @@
 //! The command line: the tables of commands and flags, their parser, and `--help`.
 //!
-//! The parser, `--help`, the manual page and the reference are made from the tables. `load` gives
-//! the values their meaning. To add a flag that sets a key of the file, add a row with that key. For any
-//! other flag, also say in `load` what it does. To add a command, add a row and say in `command` what it
-//! means.
+//! The parser, `--help`, the manual page and the reference are made from the tables. `load` interprets the
+//! values. To add a flag that sets a key of the file, add a row with that key. For any other flag, also use
+//! its value in `load`. To add a command, add a row and implement it in `command`.
 
 use super::check::KnownDialect;
 use super::fault::{ConfigFault, Report, quoted, suggestion};
@@ -11,23 +10,23 @@ use super::schema::DEMO;
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 
-/// A flag. A variable of the environment or a key of the file may set the same.
+/// A flag. A variable of the environment or a key of the file may set the same value.
 pub(super) struct Flag {
     pub(super) name: &'static str,
     pub(super) short: &'static str,
-    /// The name of its value; empty: it has none.
+    /// The name of its value. Empty if it has none.
     pub(super) value: &'static str,
     /// True if it may be given several times.
     is_repeated: bool,
-    /// The variable that is read if the flag is not given; empty: none.
+    /// The variable that is read if the flag is not given. Empty if there is none.
     pub(super) variable: &'static str,
-    /// The key of the file that it overrides; empty: none.
+    /// The key of the file that it overrides. Empty if there is none.
     pub(super) key: &'static str,
-    /// For `--help`, which breaks lines as this text does.
+    /// The text for `--help`, with its line breaks.
     pub(super) about: &'static str,
 }
 
-/// A flag that has only a name, a value and a text.
+/// A flag with only a name, a value and a text.
 #[rustfmt::skip]
 const fn flag(name: &'static str, value: &'static str, about: &'static str) -> Flag {
     Flag { name, short: "", value, is_repeated: false, variable: "", key: "", about }
@@ -51,13 +50,13 @@ const HELP: Flag = Flag { short: "-h", ..flag("--help", "", "Print this, and exi
 
 #[rustfmt::skip]
 const DEMO_FLAG: Flag = Flag { key: "demo.script",
-    ..flag("--demo", "[FILE]", "Run the demo exchange, also beside other sources; with FILE,\n\
-        it serves what this script says") };
+    ..flag("--demo", "[FILE]", "Run the demo exchange, even beside other sources; with FILE,\n\
+        it follows this script") };
 
 #[rustfmt::skip]
 const SOURCE: Flag = Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
     "Poll this exchange; may be repeated, in order of failover.\n\
-    DIALECT may be the path of a dialect's file.\nTakes the place of the file's sources") };
+    DIALECT may be the path of a dialect's file.\nReplaces the file's sources") };
 
 #[rustfmt::skip]
 const SYMBOLS: Flag = flag("--symbols", "A,B,...",
@@ -66,7 +65,8 @@ const SYMBOLS: Flag = flag("--symbols", "A,B,...",
 
 const DRY_RUN: Flag = flag("--dry-run", "", "Change nothing, and print what would change");
 
-/// In the order of `--help`. The file comes first: flags after it override its keys.
+/// The flags without a command, in the order of `--help`. The file comes first: later flags
+/// override its keys.
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
     CONFIG,
@@ -79,7 +79,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { key: "demo.at", ..flag("--demo-at", "TIME", "Start its clock at this time: 2026-11-22,\n\
         2026-11-22T09:00:00Z, seconds or milliseconds") },
     Flag { key: "demo.speed",
-        ..flag("--demo-speed", "N", "Let it run so many times as fast; 0: stand still") },
+        ..flag("--demo-speed", "N", "Run its clock N times as fast; 0 stops it") },
     SOURCE,
     SYMBOLS,
     Flag { variable: "MARKETD_CLUSTER", key: "cluster.url",
@@ -99,7 +99,7 @@ pub(super) const FLAGS: &[Flag] = &[
         and exit") },
 ];
 
-/// What marketd can do besides serving.
+/// The tasks of marketd besides serving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CliTask {
     Probe,
@@ -118,7 +118,7 @@ pub(super) enum CliTask {
 pub(super) struct Subcommand {
     pub(super) task: CliTask,
     pub(super) name: &'static str,
-    /// The words that may come after it, as they are shown.
+    /// The words that may follow, as `--help` shows them.
     pub(super) words: &'static [&'static str],
     pub(super) flags: &'static [Flag],
     pub(super) about: &'static str,
@@ -128,7 +128,7 @@ pub(super) struct Subcommand {
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { task: CliTask::Probe, name: "probe", words: &[], flags: &[
             CONFIG, SOURCE, SYMBOLS,
-            flag("--strict", "", "Exit code 1 also if something looks wrong"),
+            flag("--strict", "", "Exit with 1 even if something only looks wrong"),
             Flag { is_repeated: true, ..flag("--body", "CALL=FILE",
                 "Read this recorded body, and send nothing.\n\
                 CALL: time, markets, tickers, ticker, stats, 1m, 1h or 1d") },
@@ -139,13 +139,13 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { task: CliTask::Healthcheck, name: "healthcheck", words: &["[URL]"],
         flags: &[
             CONFIG, LISTEN,
-            flag("--wait", "SECONDS", "Ask until one is ready, but for no longer than this"),
+            flag("--wait", "SECONDS", "Wait until it is ready, but at most for this time"),
             HELP,
         ],
         about: "Exit with 0 if a marketd is ready, else with 1 and one line" },
     Subcommand { task: CliTask::Reload, name: "reload", words: &["PID", "[URL]"],
         flags: &[CONFIG, LISTEN, HELP],
-        about: "Have process PID read its configuration again, and wait;\nexit with 1 if it refuses" },
+        about: "Make process PID reload its configuration, and wait;\nexit with 1 if it refuses" },
     Subcommand { task: CliTask::Export, name: "export", words: &[], flags: &[
             CONFIG, DATA,
             Flag { is_repeated: true, ..flag("--symbol", "A,B,...", "Of these markets; * for all") },
@@ -167,10 +167,10 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
             flag("--yes", "", "Remove it; without it, nothing is changed"),
             DRY_RUN, HELP,
         ],
-        about: "Remove all that is stored of markets that no source tracks" },
+        about: "Remove the stored data of markets that no source tracks" },
     Subcommand { task: CliTask::Rename, name: "rename", words: &["OLD", "NEW"],
         flags: &[CONFIG, DATA, DRY_RUN, HELP],
-        about: "Give what is stored of source OLD to source NEW" },
+        about: "Give the stored data of source OLD to source NEW" },
     Subcommand { task: CliTask::Schema, name: "schema", words: &["config|dialect"], flags: &[HELP],
         about: "Print the JSON Schema of the configuration or of a dialect's file" },
     Subcommand { task: CliTask::Man, name: "man", words: &[], flags: &[HELP],
@@ -181,7 +181,7 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
 ];
 
 impl Subcommand {
-    /// The words that are typed as they are shown: `bash`, and not `FILE` or `[URL]`.
+    /// The words that are typed literally: `bash`, but not `FILE` or `[URL]`.
     pub(super) fn choices(&self) -> impl Iterator<Item = &'static str> {
         let words = self.words.iter().flat_map(|word| word.split('|'));
         words.filter(|word| word.bytes().all(|it| it.is_ascii_lowercase()))
@@ -202,7 +202,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// A word that is no flag; empty: there are not so many.
+    /// The word at this place among the words that are no flags. Empty if there are fewer.
     pub(super) fn word(&self, at: usize) -> &str {
         self.words.get(at).map_or("", String::as_str)
     }
@@ -224,7 +224,7 @@ impl Flags {
     }
 }
 
-/// Parses the words after the name of the program. The first may be that of a subcommand.
+/// Parses the words after the name of the program. The first one may be a subcommand.
 pub(super) fn parse(
     words: impl IntoIterator<Item = OsString>,
     report: &mut Report,
@@ -254,7 +254,7 @@ pub(super) fn parse(
                 }
                 continue;
             }
-            // A flag that takes no value has one: `--demo=yes`.
+            // A value for a flag that takes none: `--demo=yes`.
             Err(lexopt::Error::UnexpectedValue { option, value }) => {
                 refuse(&option, &format!("expected no value, found {}", shown(&value)));
                 continue;
@@ -265,7 +265,7 @@ pub(super) fn parse(
             }
         };
         let Some(flag) = table.iter().find(|it| it.name == name || it.short == name) else {
-            // The value of `--unknown=value` is taken here, or it would be a second fault.
+            // The value of `--unknown=value` is taken here, so that it is not a second fault.
             after_unknown = parser.optional_value().is_none();
             let near = suggestion(&name, table.iter().map(|flag| flag.name));
             let near = if near.is_empty() { ", see --help" } else { &near };
@@ -297,7 +297,7 @@ fn value_of(flag: &Flag, parser: &mut lexopt::Parser) -> Result<String, String> 
         return Ok(String::new());
     }
     if flag.value.starts_with('[') {
-        // The word behind it, unless that is a flag.
+        // An optional value is the next word, unless that is a flag.
         let mut words = parser.try_raw_args();
         let next = words.as_mut().and_then(|words| words.peek());
         let is_value = next.is_some_and(|word| !word.to_string_lossy().starts_with('-'));
@@ -314,7 +314,7 @@ fn shown(word: &OsStr) -> String {
     quoted(&word.to_string_lossy())
 }
 
-/// Lines of `--help`: what a text is about, and beside it the text.
+/// Lines of `--help`: a name on the left, and its text beside it.
 fn rows(name: &str, about: &str) -> String {
     let names = std::iter::once(name).chain(std::iter::repeat(""));
     names.zip(about.lines()).map(|(name, line)| format!("{name:<33} {line}\n")).collect()

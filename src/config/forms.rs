@@ -1,7 +1,7 @@
 //! Forms of text: addresses, paths, symbols, names, decimals.
 //!
-//! A [`TextForm`] reads a text in the same way whether a flag, a variable or the file gives it. No form
-//! opens a file or looks up a name.
+//! A [`TextForm`] parses a text. It does not matter whether a flag, a variable or the file gives the text. No
+//! form opens a file or looks up a name.
 
 use super::fault::wrong;
 use super::json::Node;
@@ -30,7 +30,7 @@ const ASSET_CHARS: usize = 20;
 pub enum Data {
     /// In this file.
     File(PathBuf),
-    /// In memory alone.
+    /// Only in memory.
     Memory,
 }
 
@@ -76,17 +76,18 @@ impl fmt::Display for ListenAddress {
 /// How often a source is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poll {
-    /// From the start of one poll to the start of the next.
+    /// At this interval, from the start of one poll to the start of the next.
     Every(Duration),
     /// As often as half of the exchange's budget permits.
     Auto,
 }
 
 impl Poll {
-    /// A bulk poll of a large exchange is 2 MB: one a second would be rude.
+    /// The usual interval. A poll of all quotes of a large exchange is 2 MB, so one poll a second
+    /// would be too much.
     pub const USUAL: Duration = Duration::from_secs(2);
 
-    /// Its time, or the usual one as long as none is known.
+    /// The interval, or the usual one while the real one is not known.
     pub fn usual(self) -> Duration {
         match self {
             Poll::Every(time) => time,
@@ -95,7 +96,8 @@ impl Poll {
     }
 }
 
-/// A value in its normal form. The error is the message, or `None` for "expected, found".
+/// A value in its normal form. The error is a message, or `None` for the usual "expected ..., found
+/// ...".
 type Normal<T> = Result<T, Option<String>>;
 
 /// How a text becomes a `T`.
@@ -111,12 +113,12 @@ impl<T> TextForm<T> {
         (self.read)(text).map_err(|message| message.unwrap_or_else(|| wrong(self.expected, text)))
     }
 
-    /// What is expected, in words.
+    /// What is expected, as text.
     pub(super) fn told(&self) -> String {
         self.expected.to_string()
     }
 
-    /// Reads digits, which are a number of the file or stand in a text.
+    /// Reads digits: a number of the file, or a text of digits.
     pub(super) fn read_digits(&self, node: &Node) -> Normal<T> {
         let digits = node.text().or(node.number().map(str::to_string));
         digits.and_then(|digits| self.parse(&digits).ok()).ok_or(None)
@@ -130,15 +132,16 @@ impl Default for TextForm<String> {
     }
 }
 
-/// A form, and what is expected in it.
+/// A form that expects this, and its parser.
 pub(crate) const fn form<T>(expected: &'static str, read: fn(&str) -> Normal<T>) -> TextForm<T> {
     TextForm { expected, read }
 }
 
-/// What the name of a Unix socket follows.
+/// The prefix in front of the name of a Unix socket.
 const UNIX: &str = "unix:";
 
-/// Longest name of a Unix socket (unix(7)): 108 bytes with the zero at its end. Other systems have 104.
+/// Longest name of a Unix socket. Linux allows 108 bytes with the zero at its end (unix(7)), other systems
+/// 104.
 const SOCKET_BYTES: usize = 103;
 
 /// Where to listen: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` (the same as 127.0.0.1, since
@@ -174,11 +177,11 @@ pub(super) const QUOTE_ASSET: TextForm<String> = form("an asset like \"USDT\" or
 pub(crate) const URL: TextForm<Url> =
     form("http://HOST or https://HOST", |text| Url::parse(text).map_err(Some));
 
-/// The address of a cluster's engine. No message repeats it: it may hold a password.
+/// The address of a cluster's engine. No message repeats it, because it may have a password.
 pub(super) const ENGINE: TextForm<EngineUrl> =
     form("redis://HOST or rediss://HOST", |text| EngineUrl::parse(text).map_err(Some));
 
-/// The id of an ecosystem market, which stands in a path without escapes.
+/// The id of an ecosystem market. In a path it needs no escapes.
 pub(super) const MARKET_ID: TextForm<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
         name(text, 64, |char| char.is_ascii_alphanumeric() || "._-".contains(char))
@@ -199,7 +202,7 @@ pub(crate) const SOURCE_ID: TextForm<String> =
 pub(super) const CATEGORY_ID: TextForm<String> =
     form("1 to 64 of a-z, 0-9 and -", |text| name(text, 64, is_slug));
 
-/// The exchange that a source polls. `check` compares it with the names that there are.
+/// The exchange that a source polls. `check` compares it with the known names.
 pub(super) const DIALECT: TextForm<String> =
     form("the name of an exchange", |text| bounded(text, TEXT_BYTES));
 
@@ -211,7 +214,7 @@ pub(super) const LOG: TextForm<String> = form("a level or rules of the log", |te
     log_rules::of_flag(text).map(|_| text.to_string()).map_err(Some)
 });
 
-/// The address of a picture, passed on unread.
+/// The address of a picture. It is not interpreted.
 pub(super) const ICON: TextForm<String> = form("a text", |text| bounded(text, URL_BYTES));
 
 /// A number of decimal places.
@@ -337,7 +340,7 @@ fn is_file(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-/// True for the characters of names that stand in addresses and metrics.
+/// True for the characters of names that are used in addresses and metrics.
 pub(crate) fn is_slug(char: char) -> bool {
     matches!(char, 'a'..='z' | '0'..='9' | '-')
 }

@@ -1,11 +1,11 @@
 //! JSON with positions: values of the file that know their path and their offset.
 //!
-//! A [`Node`] is a piece of the text of the file that is one value. serde_json checks the grammar
-//! and reads texts; numbers stay text, so no digit is lost. [`object`], [`list`] and [`text`]
-//! write values.
+//! A [`Node`] is the part of the file's text that is one value. serde_json checks the grammar and
+//! reads texts. Numbers stay text, so no digit is lost. [`object`], [`list`] and [`text`] write
+//! values.
 //!
-//! A value of another type than the caller asks for is `None`: the caller knows what was expected,
-//! and reports it.
+//! A read of a value with another type returns `None`. The caller knows what was expected, and
+//! reports it.
 
 use super::fault::{ConfigFault, Report};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -34,7 +34,7 @@ impl<'a> Node<'a> {
         Ok(Node::unplaced(String::new(), text).inner(String::new(), raw.get()))
     }
 
-    /// A value that stands in no file. `raw` is its JSON, empty for a value that is missing.
+    /// A value that is in no file. `raw` is its JSON; it is empty for a missing value.
     pub fn unplaced(path: String, raw: &'a str) -> Node<'a> {
         let offset = 0;
         Node { path, offset, raw }
@@ -80,7 +80,7 @@ impl<'a> Node<'a> {
         Some(items.map(node).collect())
     }
 
-    /// The text, if this is one without a lone surrogate.
+    /// The text, if this is a text without a lone surrogate.
     pub fn text(&self) -> Option<String> {
         unquoted(self.raw)
     }
@@ -101,12 +101,12 @@ impl<'a> Node<'a> {
         self.raw == "null"
     }
 
-    /// Reports that this value is wrong: the message `why`, or else what was expected here.
+    /// Reports that this value is wrong. The message is `why`, or else says what was expected here.
     pub fn refuse(&self, why: Option<String>, expected: String, report: &mut Report) {
         let found = match self.raw.as_bytes().first() {
             Some(b'{') => "an object",
             Some(b'[') => "a list",
-            // It may be an address with a password, in a place for something else.
+            // The text may be an address with a password in the wrong place.
             Some(b'"') if self.raw.contains('@') => "a text",
             _ => &cut(self.raw),
         };
@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
     }
 
     fn inner(&self, path: String, raw: &'a str) -> Node<'a> {
-        // It is borrowed from this one, so it begins in it.
+        // `raw` is borrowed from this node's text, so it begins inside it.
         let offset = self.offset + raw.as_ptr().addr() - self.raw.as_ptr().addr();
         Node { path, offset, raw }
     }
@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
 
 fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> ConfigFault {
     // Reading the values gives a better message ("trailing comma") than skipping them, but stops
-    // early where they are nested too deeply.
+    // early if they are nested too deeply.
     let place = |error: &serde_json::Error| (error.line(), error.column());
     let read = serde_json::from_str::<Value>(text).err();
     let error = read.filter(|read| place(read) == place(&skipped));
@@ -184,7 +184,8 @@ pub fn unquoted(raw: &str) -> Option<String> {
     serde_json::from_str(raw).ok()
 }
 
-/// A text as JSON. All control characters are escaped: they could move the cursor of a terminal.
+/// A text as JSON. All control characters are escaped, because they could move the cursor of a
+/// terminal.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::from("\"");
     for char in text.chars() {
@@ -223,7 +224,7 @@ fn is_leaf(value: &str) -> bool {
     !value.starts_with(['{', '['])
 }
 
-/// Each part on a line of its own. Line breaks in texts are escaped, so `\n` is layout alone.
+/// Puts each part on its own line. Line breaks in texts are escaped, so every `\n` is layout.
 fn block(begin: char, parts: &[String], end: char) -> String {
     let lines = parts.join(",\n").replace('\n', "\n  ");
     format!("{begin}\n  {lines}\n{end}")

@@ -1,18 +1,18 @@
 //! Keys of exchanges: where the key of a source comes from.
 //!
 //! A dialect says which header field carries a key. The key comes from the file that the source's `keyFile`
-//! names, or else from a variable that is named after the source. A dialect names neither: a file from
-//! somebody else must not choose which secret is sent where. No message repeats a key.
+//! names, or else from a variable that is named after the source. A dialect names neither: its file may come
+//! from another person, and must not choose which secret is sent where. No message repeats a key.
 
 use std::fmt;
 
-/// Longest key: servers take header fields of 8 KiB.
+/// Longest key: servers accept header fields of 8 KiB.
 const KEY_BYTES: usize = 4096;
 
-/// So many bytes of a key tell nothing of it. From there on, a part of it is hidden as well.
+/// This many bytes of a key reveal nothing important. A longer part of a key is hidden too.
 const TOLD_BYTES: usize = 6;
 
-/// What a message shows in the place of a key.
+/// The text that a message shows instead of a key.
 const HIDDEN: &str = "(hidden)";
 
 /// A key. It is never printed.
@@ -26,8 +26,8 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Reads a key, without the blanks and line ends around it. The error says what was expected, and
-    /// nothing of the text.
+    /// Parses a key, without the blanks and line ends around it. The error says what was expected, and
+    /// repeats nothing of the text.
     pub(super) fn parse(text: &str) -> Result<Secret, String> {
         let text = text.trim();
         let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
@@ -45,7 +45,7 @@ impl Secret {
         &self.0
     }
 
-    /// A text of an exchange without the key, which it may repeat, and may cut off.
+    /// Removes the key from a text of an exchange, which may repeat the key, completely or cut off.
     pub fn hide_in(&self, text: &str) -> String {
         let begin = &self.0[..self.0.len().min(TOLD_BYTES)];
         let (mut out, mut rest) = (String::new(), text);
@@ -59,7 +59,7 @@ impl Secret {
     }
 }
 
-/// The variable that has the key of the source of this id: `MARKETD_KEY_TALLY_2` for `tally-2`.
+/// The variable for the key of the source with this id: `MARKETD_KEY_TALLY_2` for `tally-2`.
 pub(super) fn variable_of(id: &str) -> String {
     format!("MARKETD_KEY_{}", id.to_ascii_uppercase().replace('-', "_"))
 }

@@ -1,10 +1,11 @@
 //! The limits: every cap and deadline that can be configured, with its default and the reason for it.
 //!
 //! One table makes the type [`Limits`], its defaults, the keys of `limits` in the file and their
-//! reference. Nothing is enforced here: the owner of what grows enforces its limit.
+//! reference. Nothing is enforced here: each limit is enforced by the owner of the limited
+//! resource.
 //!
-//! A cap that somebody who runs marketd may want to change is a limit. A cap that follows from how marketd is
-//! built is a constant beside its use, with its reason (`WAITING` in `core/clients/deferred.rs`).
+//! A cap is a limit if a person who runs marketd may want to change it. A cap that follows from the design of
+//! marketd is a constant beside its use, with its reason (`WAITING` in `core/clients/deferred.rs`).
 //!
 //! # To add a limit
 //!
@@ -26,21 +27,22 @@ use super::values::object;
 use std::time::Duration;
 
 object! {
-    /// Every cap and deadline that can be configured, by name. `Limits::default()` is the table of defaults;
-    /// each has its reason beside it in the source.
+    /// Every cap and deadline that can be configured, by name. `Limits::default()` has the defaults. The
+    /// source has the reason of each default.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits {
         /// Client connections in all.
-        // Some 150 B each while idle. Above the limit, another connection makes room, or the new one is
-        // served `/health` at most.
+        // An idle one takes some 150 B. Above the limit, another connection is closed, or the new one gets
+        // only `/health`.
         max_connections: usize = 16_384, "maxConnections" count(1, 1_000_000);
 
         /// Client connections of one address, an IPv6 one by its /64 network; 0: no limit.
-        // Off: a proxy in front is one address, and so is a whole office.
+        // Off, because a proxy in front is one address, and so is a whole office.
         connections_per_address: usize = 0, "connectionsPerAddress" count(0, 1_000_000);
 
         /// Connections accepted from one listener in one turn of the loop.
-        // A flood of new connections must not starve the old: each is read and answered at once.
+        // A flood of new connections must not starve the old ones, because each new one is served
+        // at once.
         accepts_per_turn: usize = 32, "acceptsPerTurn" count(1, 4_096);
 
         /// Bytes of a request line.
@@ -49,7 +51,7 @@ object! {
             Number { why: "a line is held whole", ..bytes(64, 65_536) };
 
         /// Bytes of a request head, request line included.
-        // Enough for a browser's cookies, which are not ours to read.
+        // Enough for a browser's cookies, although marketd ignores them.
         head_bytes: usize = 16_384, "headBytes"
             Number {
                 why: "a head is held whole, by every connection that is slow to send it",
@@ -61,61 +63,66 @@ object! {
         head_fields: usize = 64, "headFields" count(1, 256);
 
         /// Time from the first byte of a request head to its last; later bytes do not renew it.
-        // A head is one packet; in ten seconds a lost one is sent again three times.
+        // A head is one packet. In ten seconds a lost packet is sent again three times.
         head_timeout: Duration = ms(10_000), "headTimeoutMs" millis(100, 3_600_000);
 
-        /// Time that a connection stays open without a request, and a new one without a byte.
+        /// Time that a connection stays open without a request. For a new connection, time without
+        /// a byte.
         // Longer than the usual 60 s of a proxy in front, which must be the one that closes.
         idle_timeout: Duration = ms(75_000), "idleTimeoutMs" millis(100, 86_400_000);
 
         /// Time that a pending response may make no progress.
-        // Progress renews it: only a dead or hostile client reaches it.
+        // Progress renews the time, so only a dead or hostile client reaches it.
         write_timeout: Duration = ms(30_000), "writeTimeoutMs" millis(100, 3_600_000);
 
         /// Time from the head of a request to the last byte of its body.
-        // 64 KiB in ten seconds is slower than any living client.
+        // Any working client sends 64 KiB in less than ten seconds.
         body_timeout: Duration = ms(10_000), "bodyTimeoutMs" millis(100, 3_600_000);
 
         /// Bytes of a request's body that are read and thrown away.
-        // No request has a use for a body; this is for libraries that send one anyway.
+        // No request needs a body, but some libraries send one anyway.
         body_bytes: usize = 65_536, "bodyBytes" bytes(0, 16_777_216);
 
         /// Time for a client to read the last response of a connection that closes.
-        // A reset must not overtake the response; one round trip around the world is 0.4 s.
+        // A reset must not overtake the response. A round trip around the world is 0.4 s.
         linger: Duration = ms(2_000), "lingerMs" millis(0, 60_000);
 
-        /// Pending output of one connection above which no further request of it is answered.
-        // About one chart of 1000 candles: bounds what one slow reader holds.
+        /// Pending output of one connection above which its further requests wait.
+        // About one chart of 1000 candles. It bounds the memory for one slow reader.
         output_high_water: usize = 65_536, "outputHighWaterBytes" bytes(1_024, 67_108_864);
 
         /// Requests answered on one connection before it is closed.
-        // Lets balancers move clients about; costs one connection in ten thousand requests.
+        // Lets load balancers redistribute clients. The cost is one connection in ten thousand
+        // requests.
         requests_per_connection: u32 = 10_000, "requestsPerConnection" count(1, 4_294_967_295);
 
-        /// Pending output of all connections. Above it, the connections that have stalled longest are
-        /// closed. Above half of it, those that have stalled for a second are closed. While this and what is
-        /// being made are above half of it, no response is begun that takes several turns.
-        // With what requests hold, less than 64 MB: 380 readers that have stopped at their high-water mark.
-        // Bytes that several clients are sent count for each, so the memory in use is mostly less.
+        /// Pending output of all connections. Above it, the connections that have stalled longest are closed.
+        /// Above half of it, connections that have stalled for a second are closed. While pending output and
+        /// the responses in progress are above half of it, no response is begun that takes several turns.
+        // Together with the memory of requests, this is less than 64 MB: 380 readers that have stopped at
+        // their high-water mark. Bytes that are sent to several clients count for each client, so the real
+        // memory is mostly less.
         output_total: usize = 25_165_824, "outputTotalBytes" bytes(1_048_576, 68_719_476_736);
 
-        /// Bytes of requests that have come in part, or wait behind others, on all connections. Above
-        /// it, the connections that have waited longest are closed.
+        /// Bytes of requests that are incomplete, or wait behind others, on all connections. Above it, the
+        /// connections that have waited longest are closed.
         // 16,384 connections with 1 KB each, which is a browser's head.
         input_total: usize = 16_777_216, "inputTotalBytes" bytes(1_048_576, 68_719_476_736);
 
         /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no limit.
         /// Requests for health and with OPTIONS do not count.
-        // Off: what is fair depends on who asks; a page that polls ten quotes a second needs 600.
+        // Off, because a fair value depends on the clients. A page that polls ten quotes a second
+        // needs 600.
         requests_per_minute: u32 = 0, "requestsPerMinute" count(0, 60_000_000);
 
         /// Requests of one client address that may come at once, if `requestsPerMinute` is set.
-        // A page asks for some dozens of things when it opens.
+        // A page sends some dozens of requests when it opens.
         request_burst: u32 = 100, "requestBurst" count(1, 1_000_000);
 
-        /// Client addresses whose requests are counted. For one more, an address is forgotten that has
-        /// most of its requests back; the metrics count that.
-        // 32 B each: half a megabyte. An address is needed only until it has all its requests back.
+        /// Client addresses whose requests are counted. To make place for a new address, an address that has
+        /// most of its requests back is forgotten; the metrics count that.
+        // 32 B each, so half a megabyte. An address is needed only until it has all its requests
+        // back.
         request_addresses: usize = 16_384, "requestAddresses" count(64, 16_777_216);
 
         /// Symbols in one request for quotes.
@@ -123,52 +130,52 @@ object! {
         symbols_per_request: usize = 100, "symbolsPerRequest" count(1, 10_000);
 
         /// Streams in all; 0: none.
-        // About 4 KB each with 100 symbols, and 2 KB with all. A browser's tab holds one.
+        // About 4 KB each with 100 symbols, and 2 KB with all. A browser tab has one.
         streams: usize = 4_096, "streams" count(0, 1_000_000);
 
         /// Streams of one client address, an IPv6 one by its /64 network; 0: no limit.
-        // Off, as that of connections: a whole office is one address.
+        // Off, like the limit of connections: a whole office is one address.
         streams_per_address: usize = 0, "streamsPerAddress" count(0, 1_000_000);
 
-        /// Symbols that one stream names. `*` names all, and costs some bits for each.
-        // As many as a request line holds; 32 B each.
+        /// Symbols that one stream names. `*` means all symbols, and takes only some bits for each.
+        // As many as fit in a request line. Each takes 32 B.
         stream_symbols: usize = 1_000, "streamSymbols" count(1, 10_000);
 
         /// Charts of one stream.
-        // A wall of charts. Each may be one more series to poll.
+        // Enough for a page full of charts. Each may be one more series to poll.
         stream_charts: usize = 16, "streamCharts" count(1, 1_000);
 
-        /// Time without an event after which a stream says that it is alive.
-        // Proxies close what is silent for 60 s, some for 30.
+        /// Time without an event after which a stream sends a heartbeat.
+        // Proxies close connections that are silent for 60 s, some for 30 s.
         stream_heartbeat: Duration = ms(15_000), "streamHeartbeatMs" millis(100, 3_600_000);
 
-        /// Responses that are made over several turns, at once.
-        // Each holds its body while it is made, up to a megabyte or two; others wait in line.
+        /// Responses that are made over several turns at the same time.
+        // Each takes the memory of its body, up to a megabyte or two. Others wait.
         deferred_responses: usize = 16, "deferredResponses" count(1, 65_536);
 
-        /// Bytes of the compressed-body cache; 0: no response leaves in gzip.
+        /// Bytes of the compressed-body cache; 0: no response is sent in gzip.
         // Some 300 charts of 1000 candles, which are 26 KB each in gzip.
         compressed_bytes: usize = 8_388_608, "compressedBytes" bytes(0, 1_073_741_824);
 
         /// Time that a request for a chart waits for candles, from the history file or the exchange.
-        // One round trip to an exchange is below half a second; people wait two.
+        // A request to an exchange takes less than half a second. People wait two seconds.
         chart_wait: Duration = ms(2_000), "chartWaitMs" millis(0, 60_000);
 
-        /// Ranges of candles that clients asked for and the exchange has not answered yet.
-        // A page takes about 0.2 s: what is behind this in the queue would time out.
+        /// Ranges of candles that clients have requested and the exchange has not sent yet.
+        // A page takes about 0.2 s, so clients of a longer queue would time out.
         chart_fetches: usize = 256, "chartFetches" count(1, 65_536);
 
-        /// Candle series in all. For one more, the series is dropped that was read least recently, not
-        /// within the last minute, and that no `symbols` name.
-        // 200 symbols in three intervals: about ten requests a second to poll.
+        /// Candle series in all. To make place for a new series, the least recently read one is dropped.
+        /// Series that were read within the last minute, or that `symbols` name, are never dropped for this.
+        // 200 symbols in three intervals. Polling them takes about ten requests a second.
         candle_series: usize = 600, "candleSeries" count(1, 1_000_000);
 
         /// Bytes of rendered candles in memory, over all series.
         // About 500,000 candles.
         candle_bytes: usize = 33_554_432, "candleBytes" bytes(65_536, 68_719_476_736);
 
-        /// Size of the history file above which it takes only markets that `symbols` name: what clients
-        /// ask for cannot fill the disk.
+        /// Size of the history file above which it takes only markets that `symbols` name, so that requests
+        /// of clients cannot fill the disk.
         // 200 named markets with the default depths take 1.4 GB.
         history_bytes: u64 = 2_147_483_648, "historyBytes" bytes(1_048_576, 1_099_511_627_776);
 
@@ -180,7 +187,7 @@ object! {
         // The largest known body, a full market list, is below 20 MB.
         upstream_body_bytes: usize = 50_331_648, "upstreamBodyBytes" bytes(1_024, 1_073_741_824);
 
-        /// Bytes of one item (ticker, candle, market) in it.
+        /// Bytes of one item (ticker, candle, market) in an upstream response.
         // The largest known item, a market with its permission sets, is below 8 KB.
         upstream_item_bytes: usize = 65_536, "upstreamItemBytes" bytes(256, 16_777_216);
 
@@ -189,15 +196,15 @@ object! {
         upstream_head_bytes: usize = 16_384, "upstreamHeadBytes" bytes(1_024, 1_048_576);
 
         /// Connections to one source.
-        // One for quotes, two for the rest: a slow market list delays no quote.
+        // One for quotes, two for the rest, so that a slow market list delays no quote.
         connections_per_source: usize = 3, "connectionsPerSource"
             Number { why: "exchanges count connections", ..count(1, 16) };
 
         /// Longest wait between tries of a failing source.
-        // Long enough to be polite, short enough to return soon.
+        // Long enough not to bother the exchange, short enough to return soon.
         backoff_max: Duration = ms(30_000), "backoffMaxMs" millis(1_000, 3_600_000);
 
-        /// Time to finish what is in flight after SIGTERM.
+        /// Time to finish responses in progress after SIGTERM.
         // Service managers kill after ten seconds or more.
         shutdown: Duration = ms(5_000), "shutdownMs" millis(0, 600_000);
     }

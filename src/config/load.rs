@@ -1,7 +1,8 @@
 //! Loading: makes one configuration of command line, environment and file, or reports the faults.
 //!
-//! Flags override the environment, the environment the file, the file the defaults. This module also
-//! decides which sources run. The caller passes in a way to look up the environment.
+//! Flags override the environment, the environment overrides the file, the file overrides the defaults. This
+//! module also decides which sources run. The caller passes in a function that looks up variables of the
+//! environment.
 
 use super::check::{Dialects, KnownDialect, check, dialect_of};
 use super::fault::{ConfigFault, Report, quoted, wrong};
@@ -29,16 +30,16 @@ pub struct LoadedConfig {
     pub log: String,
     /// The form of the log's lines.
     pub log_format: LogFormat,
-    /// The file that gets the addresses.
+    /// The file to write the addresses to.
     pub address_file: Option<PathBuf>,
-    /// What is allowed but unwise.
+    /// The warnings about values that are allowed but unwise.
     pub warnings: Vec<ConfigFault>,
 }
 
 names! {
     /// The form of the log's lines.
     pub enum LogFormat {
-        /// For people, or for the journal of systemd where that reads it.
+        /// For people, or for the journal of systemd.
         Text "text"
         /// One JSON object a line, for programs.
         Json "json"
@@ -59,28 +60,28 @@ impl LoadedConfig {
     }
 }
 
-/// What a configuration is made of, and what is wrong with it.
+/// The inputs of a configuration, and the report of its faults.
 pub(super) struct Loader<'a> {
     pub(super) flags: Flags,
     /// Looks up the environment. An empty variable counts as unset.
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub(super) dialects: &'a Dialects,
     pub(super) files: Files,
-    /// True if a configuration without sources is a fault: else the demo exchange runs.
+    /// True if a configuration without sources is a fault. Otherwise the demo exchange runs.
     pub(super) needs_sources: bool,
     /// True if the task sends requests to exchanges. Then the keys for the exchanges are read.
     pub(super) asks: bool,
-    /// Looks at the files that the configuration names, for `--check`.
+    /// Checks the files that the configuration names, for `--check`.
     pub(super) look: Option<LookAtFiles>,
     pub(super) report: Report,
 }
 
-/// Looks at files that a configuration names. Returns the faults, each with the key that names the file.
+/// Checks files that a configuration names. Returns the faults, each with the key that names the file.
 pub type LookAtFiles = fn(&Config) -> Vec<(&'static str, String)>;
 
 impl<'a> Loader<'a> {
-    /// A loader that reads files of any kind. The caller sets what its task needs besides: `files`,
-    /// `needs_sources`, `asks` and `look`.
+    /// A loader that reads files of any kind. The caller sets `files`, `needs_sources`, `asks` and
+    /// `look` as its task needs.
     pub(super) fn new(
         flags: Flags,
         variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -91,8 +92,8 @@ impl<'a> Loader<'a> {
         Loader { flags, variable, dialects, files, needs_sources, asks, look, report }
     }
 
-    /// Makes one configuration of flags, environment and file. Every fault that can be found is reported,
-    /// those of flags and variables first, then those of the file from top to bottom.
+    /// Makes one configuration of flags, environment and file. Reports every fault: first the faults of flags
+    /// and variables, then the faults of the file from top to bottom.
     pub(super) fn load(mut self) -> Result<LoadedConfig, Vec<ConfigFault>> {
         let (mut config, mut log) = (Config::default(), None);
         let (mut log_format, mut address_file) = (LogFormat::Text, None);
@@ -172,7 +173,7 @@ impl<'a> Loader<'a> {
         for (key, fault) in self.look.map(|look| look(&config)).unwrap_or_default() {
             self.report.fault(key, fault);
         }
-        // The demo exchange runs in this process: no proxy is in between.
+        // The demo exchange runs in this process, so it needs no proxy.
         for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
             let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
             match source.url.as_ref().or(own).map(|url| proxies.proxy_for(url)) {
@@ -235,10 +236,10 @@ impl<'a> Loader<'a> {
     }
 
     /// Reads the files of dialects that sources name, relative to the configuration's file, and returns all
-    /// dialects. The dialect of a source whose file is faulty is cleared: one fault is enough.
+    /// dialects. Clears the dialect of a source whose file is faulty, because one fault is enough.
     fn read_dialects(&mut self, config: &mut Config) -> Vec<KnownDialect> {
         let mut known = self.dialects.built_in.clone();
-        // What flags name is relative to the working directory.
+        // Files that flags name are relative to the working directory.
         let file = self.report.file().filter(|_| !self.flags.has("--source"));
         let base = file.and_then(|file| Path::new(file).parent());
         let base = base.unwrap_or(Path::new("")).to_path_buf();
@@ -303,8 +304,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
-    /// certificates themselves.
+    /// Reads the file of root certificates. It must be text with a certificate. `net` parses the
+    /// certificates.
     fn read_roots(&mut self, config: &mut Config) {
         let Some(name) = &config.tls.ca_file else {
             return;
@@ -332,7 +333,7 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
     read_text(&mut (config, &()), name, text, report);
 }
 
-/// `DIALECT[=URL]` as a source, named after its dialect: `binance`, then `binance-2`.
+/// Makes a source of `DIALECT[=URL]`. It is named after its dialect: `binance`, then `binance-2`.
 fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> SourceConfig {
     let split = text.split_once('=');
     let (dialect, url) = split.map_or((text, None), |(dialect, url)| (dialect, Some(url)));
@@ -363,7 +364,7 @@ fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
     }
     for part in parts {
         match SYMBOL.parse(part) {
-            // On the command line a symbol may be given twice.
+            // A symbol may be given twice on the command line.
             Ok(symbol) if symbols.contains(&symbol) => {}
             Ok(symbol) => symbols.push(symbol),
             Err(message) => report.fault("symbols", message),

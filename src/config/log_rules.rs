@@ -1,7 +1,7 @@
 //! The rules of the log: translates `--log` and `RUST_LOG` for the logger.
 //!
 //! A rule names a target as the log prints it ([`crate::log_targets`]). A rule for one target never changes
-//! what the others log. Their level is that of the rule without a target, or `info`.
+//! the level of other targets. Their level comes from the rule without a target, or is `info`.
 
 use super::fault::{Report, quoted, suggestion, wrong};
 use crate::log_targets;
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str, report: &mut Report) -> String {
 }
 
 /// Reads the rules of `RUST_LOG`, which may be meant for other programs. Returns `None`, as if the variable
-/// were not set, if it is malformed or has no rule for marketd. Both are warnings, never faults.
+/// were not set, if it is malformed or has no rule for marketd. Both cause a warning, never a fault.
 pub(super) fn read_variable(text: &str, report: &mut Report) -> Option<String> {
     let (rules, warnings) = of_variable(text);
     for warning in warnings {
@@ -50,9 +50,8 @@ pub(super) fn of_flag(text: &str) -> Result<String, String> {
     Ok(rules.text(""))
 }
 
-/// The rules of `RUST_LOG`, if all of it is well-formed and at least one rule is for this program; and
-/// warnings. Rules for the targets of other programs are skipped, but a target that looks misspelt is a
-/// warning.
+/// The rules of `RUST_LOG`, if it is well-formed and has a rule for this program. Also returns warnings.
+/// Rules for the targets of other programs are skipped, but a target that looks misspelt causes a warning.
 fn of_variable(text: &str) -> (Option<String>, Vec<String>) {
     let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
     let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));
@@ -63,7 +62,7 @@ fn of_variable(text: &str) -> (Option<String>, Vec<String>) {
             None if is_level(rule) => (WHOLE, rule),
             None => (rule, ""),
         };
-        // Without a level a rule logs everything.
+        // A rule without a level logs everything.
         let level = if level.is_empty() { "trace" } else { level };
         let added = rules.add(target, level);
         let is_within = target.starts_with(WHOLE);
@@ -81,7 +80,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// Adds a rule for a target. The error is a message: there is no such target.
+    /// Adds a rule for a target. The error is a message that there is no such target.
     fn add(&mut self, target: &str, level: &str) -> Result<(), String> {
         if target == WHOLE {
             self.default = Some(level.to_string());
@@ -113,7 +112,7 @@ fn unknown(target: &str) -> String {
     }
 }
 
-/// Suggests the known target that is most like this one; empty if none is.
+/// Suggests the most similar known target. Empty if none is similar.
 fn near(target: &str) -> String {
     suggestion(target, log_targets::ALL)
 }

@@ -1,9 +1,9 @@
-//! Values that are neither lists nor objects (numbers, switches, and what has the form of a text), and macros
-//! for JSON files in which most members are required: the files of dialects.
+//! Values that are neither lists nor objects: numbers, switches and texts. Also macros for JSON files in
+//! which most members are required, which are the files of dialects.
 //!
-//! `members!` makes a struct whose fields are the members of an object. `names!` makes an enum whose
-//! variants are words. `texts!` makes a type readable from a text of its own form. `values` reads all of
-//! them, as it reads the configuration. Rules between members are checked by the caller.
+//! `members!` makes a struct whose fields are the members of an object. `names!` makes an enum whose variants
+//! are words. `texts!` makes a type readable from a text of its own form. `values` reads all of them in the
+//! same way as the configuration. The caller checks the rules between members.
 
 use super::fault::wrong;
 use super::forms::{Data, ListenAddress, Poll, TextForm};
@@ -57,10 +57,10 @@ pub(crate) trait Named: Copy + 'static {
     const NAMES: &'static [&'static str];
     const ALL: &'static [Self];
 
-    /// Its place among them.
+    /// The place of the variant.
     fn place(self) -> usize;
 
-    /// Its word.
+    /// The word of the variant.
     fn name(self) -> &'static str {
         Self::NAMES[self.place()]
     }
@@ -156,7 +156,7 @@ leaf!(Box<str>, "a text".to_owned(), |text: String| Ok(text.into()));
 /// The bounds of a whole number.
 #[derive(Clone, Copy)]
 pub(crate) struct Number {
-    /// What it counts, as messages say it: empty, or " of bytes".
+    /// What it counts, for messages: empty, or for example " of bytes".
     pub(super) unit: &'static str,
     pub(crate) min: u64,
     pub(crate) max: u64,
@@ -182,8 +182,8 @@ pub(super) const fn candles(min: u64, max: u64) -> Number {
 }
 
 impl Number {
-    /// The number in a value, within the bounds. Where a word has 32 bits, one that is too large for it
-    /// counts as 2 GiB: nothing in memory is larger there.
+    /// The number in a value, within the bounds. On a machine with 32-bit words, a number that does not fit
+    /// counts as 2 GiB, because nothing in memory is larger there.
     fn read<T: TryFrom<u64>>(&self, node: &Node) -> Result<T, Wrong> {
         let number = node.number().and_then(|digits| digits.parse().ok());
         let number = number.filter(|number| (self.min..=self.max).contains(number));
@@ -203,8 +203,8 @@ impl Display for Number {
     }
 }
 
-/// Makes types values that are neither lists nor objects: the types, their rule, whether a list has each
-/// once, the rule in words, how a node is read and how a value is printed.
+/// Implements values that are neither lists nor objects. Arguments: the types, their rule, true if a list may
+/// have each value only once, the rule as text, how a node is read, and how a value is printed.
 macro_rules! leaves {
     ($($type:ty)+, $rule:ty, $is_unique:literal, $expected:expr, $read:expr, $print:expr) => { $(
         impl $crate::config::values::KeyType for $type {
@@ -262,7 +262,7 @@ leaves!(
     |(): &(), node: &Node| node.switch().ok_or(None),
     bool::to_string
 );
-// Digits may also stand in a text: some writers of JSON round numbers.
+// The digits may also be a text, because some JSON writers round numbers.
 leaves!(u8 Decimal, TextForm<Self>, false, TextForm::told, TextForm::read_digits, Self::to_string);
 leaves!(UnixMs, TextForm<Self>, false, TextForm::told, TextForm::read_digits, |time: &Self| {
     json::text(&time.to_string())

@@ -1,16 +1,16 @@
 //! The configuration: every address, deadline, limit and default, valid by type.
 //!
-//! It comes from the file, the environment and the command line. A [`Config`] does not change after
-//! the core has started, but by a reload: `reload` compares it with what runs. This module opens no
-//! socket and reads no clock.
+//! It comes from the file, the environment and the command line. After the core has started, only a
+//! reload changes a [`Config`]: `reload` compares the new configuration with the running one. This
+//! module opens no socket and reads no clock.
 //!
-//! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
-//! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
-//! the keys. `values` reads and prints them, by the `forms` of texts and the `json` of the file.
-//! Everything that is wrong is a [`ConfigFault`], and one run reports all faults. With the macros of
-//! `members`, the files of dialects are read in the same way.
+//! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and flags
+//! override it, and lets `check` compare the keys with each other. `schema` and `limits` list the keys.
+//! `values` reads and prints them, with the `forms` of texts and the `json` of the file. Every error is a
+//! [`ConfigFault`], and one run reports all faults. With the macros of `members`, the files of dialects are
+//! read in the same way.
 //!
-//! To add a limit: `limits` says how. To add a key: `schema` does. To add a flag: a row in `flags`. Then
+//! `limits` says how to add a limit, `schema` how to add a key, `flags` how to add a flag. Then
 //! `UPDATE_DOCS=1 cargo test --lib config` writes the reference and the JSON Schema.
 
 mod check;

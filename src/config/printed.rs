@@ -1,4 +1,4 @@
-//! What is printed of the tables of commands and flags: completions for shells, and the manual page
+//! Texts made from the tables of commands and flags: completions for shells, and the manual page
 //! marketd(1) (man(7)).
 
 use super::flags::{FLAGS, Flag, SUBCOMMANDS};
@@ -120,7 +120,7 @@ fn option(flag: &Flag) -> String {
     out + "\n"
 }
 
-/// A text on one line, in which no character means something to roff.
+/// A text on one line, with escapes for the characters that are special in roff.
 fn escaped(text: &str) -> String {
     let text = text.trim_end().replace('\n', " ").replace('\\', "\\e");
     let text = text.replace('-', "\\-");

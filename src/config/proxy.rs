@@ -1,12 +1,13 @@
-//! Proxies and networks. The HTTP proxy of each source comes from the variables that most programs read. A
-//! network is all addresses that begin with the same bits, in CIDR notation (RFC 4632, 3.1). Networks say
-//! which proxies in front are trusted, and which addresses are reached without a proxy.
+//! Proxies and networks. The HTTP proxy of each source comes from the environment variables that most
+//! programs read. A network is the set of all addresses that begin with the same bits, in CIDR notation (RFC
+//! 4632, 3.1). Networks say which proxies in front are trusted, and which addresses are reached without a
+//! proxy.
 //!
-//! Reads the address of a proxy and the exceptions in `NO_PROXY`. The caller passes in a way to look
-//! up a variable.
+//! This module parses the address of a proxy, and the exceptions in `NO_PROXY`. The caller passes in a
+//! function that looks up a variable.
 //!
-//! The address of a proxy may hold a password, so no message repeats it: faults name the variable,
-//! [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
+//! The address of a proxy may have a password, so no message repeats it: faults name the variable,
+//! [`Proxy`] prints as host and port, and a printed configuration has no proxy.
 
 use super::fault::ConfigFault;
 use super::url::{Authority, Credentials, Url, in_brackets, split_port};
@@ -14,14 +15,14 @@ use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
 
-/// What a variable must hold.
+/// What the value of a variable must be.
 const EXPECTED: &str = "expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT";
 
-/// Variables for https addresses. The first that is not empty counts, so lower case wins, as with
-/// curl and most other programs.
+/// Variables for https addresses. The first one that is not empty is used, so lower case wins, as
+/// in curl and most other programs.
 const FOR_HTTPS: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 
-/// The same for http addresses.
+/// Variables for http addresses.
 const FOR_HTTP: [&str; 4] = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
 /// Addresses that are reached directly.
@@ -34,7 +35,7 @@ pub struct Proxy {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// User and password that it asks for.
+    /// User and password for the proxy.
     pub credentials: Option<Credentials>,
 }
 
@@ -46,7 +47,8 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Reads the value of a variable. The error says what was expected, and nothing of the value.
+    /// Parses the value of a variable. The error says what was expected, and repeats nothing of the
+    /// value.
     fn parse(text: &str) -> Result<Proxy, String> {
         let refused = |why: &str| format!("{EXPECTED}{why}");
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
@@ -61,14 +63,14 @@ impl Proxy {
 /// The proxies that the environment names.
 pub(super) struct Proxies {
     /// The variable that counts for https addresses, and its value. The value is parsed only when a source
-    /// needs the proxy, since it may be of a kind that only other programs know.
+    /// needs the proxy, because it may be in a form that only other programs know.
     https: Option<(&'static str, String)>,
-    /// The same for http addresses.
+    /// The variable that counts for http addresses, and its value.
     http: Option<(&'static str, String)>,
     exceptions: Vec<Exception>,
 }
 
-/// An entry of `NO_PROXY`: a place, and a port if only that one is meant.
+/// An entry of `NO_PROXY`: a place, and perhaps the only port that is meant.
 struct Exception(Place, Option<u16>);
 
 enum Place {
@@ -97,7 +99,7 @@ impl Proxies {
         }
     }
 
-    /// The proxy for an address, `None` where it is reached directly.
+    /// The proxy for an address; `None` if it is reached directly.
     pub(super) fn proxy_for(&self, url: &Url) -> Result<Option<Proxy>, ConfigFault> {
         let variable = if url.https { &self.https } else { &self.http };
         let is_direct = is_loopback(&url.host) || self.exceptions.iter().any(|it| it.holds(url));
@@ -111,11 +113,11 @@ impl Proxies {
 
 impl Exception {
     /// `host`, `.suffix`, `*.suffix`, an address, a network (`10.0.0.0/8`) or `*`, each with or
-    /// without a port. Any other entry is ignored, as by every other program.
+    /// without a port. Any other entry is ignored, as in other programs.
     fn parse(text: &str) -> Option<Exception> {
         let text = text.to_ascii_lowercase();
-        // Networks come first: `split_port` would take a colon of an IPv6 address without brackets for the
-        // start of a port.
+        // Networks are tried first, because `split_port` would take a colon of an IPv6 address without
+        // brackets as the start of a port.
         if let Some(network) = Network::parse(&text) {
             return Some(Exception(Place::Network(network), None));
         }
@@ -146,7 +148,8 @@ impl Exception {
     }
 }
 
-/// True for this machine itself. For a proxy elsewhere, the same names mean the proxy's own machine.
+/// True for this machine itself. It is never reached through a proxy: for the proxy, the same name means the
+/// proxy's machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     let name = host.trim_end_matches('.');
     match host.parse::<IpAddr>() {
@@ -165,7 +168,7 @@ impl Network {
         let Ok(network) = text.parse::<IpNet>() else {
             return Some(text.parse::<IpAddr>().ok()?.to_canonical().into());
         };
-        // Addresses of peers are canonical: one of IPv4 is never written as IPv6 (RFC 4291, 2.5.5.2).
+        // Addresses of peers are canonical: an IPv4 address is never written as IPv6 (RFC 4291, 2.5.5.2).
         match network.addr().to_canonical() {
             IpAddr::V4(inner) if network.prefix_len() >= 96 => {
                 let network = IpNet::new(inner.into(), network.prefix_len() - 96);
@@ -175,12 +178,13 @@ impl Network {
         }
     }
 
-    /// True if an address is in it. An IPv4 address is in no IPv6 network, and the reverse.
+    /// True if the address is in this network. An IPv4 address is in no IPv6 network, and vice
+    /// versa.
     pub fn holds(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
 
-    /// True if every address of its family is in it.
+    /// True if every address of the family is in this network.
     pub(super) fn is_everything(&self) -> bool {
         self.0.prefix_len() == 0
     }

@@ -1,18 +1,18 @@
-//! A reload of the configuration: which keys need a restart, and what becomes of each source.
+//! A reload of the configuration: which keys need a restart, and how each source changes.
 
 use super::schema::{Config, SourceConfig};
 
-/// Lists the keys that need a restart: what is opened, sized or shared with other threads at the start.
+/// Lists the keys that need a restart: their values are used to open, size or share something at the start.
 macro_rules! fixed {
     ($($key:literal $first:ident $(. $rest:ident)?;)+) => {
         impl Config {
-            /// The keys that need a restart and have another value in `new`.
+            /// The keys that need a restart and have a different value in `new`.
             pub fn fixed_changes(&self, new: &Config) -> Vec<&'static str> {
                 let all = [$((self.$first $(.$rest)? != new.$first $(.$rest)?).then_some($key)),+];
                 all.into_iter().flatten().collect()
             }
 
-            /// Gives the keys that need a restart the values that they have in `running`.
+            /// Sets the keys that need a restart to their values in `running`.
             pub fn keep_fixed(&mut self, running: &Config) {
                 $(self.$first $(.$rest)?.clone_from(&running.$first $(.$rest)?);)+
             }
@@ -35,26 +35,26 @@ fixed! {
     "limits.connectionsPerSource" limits.connections_per_source;
 }
 
-/// What becomes of a source.
+/// The change of a source by a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceChange {
-    /// It goes on as it is. One that has ended stays so.
+    /// It does not change. A source that has ended stays ended.
     Same,
-    /// It goes on with other settings.
+    /// It continues with other settings.
     Settings {
         /// True if it tracks other markets.
         markets: bool,
-        /// True if its exchange is reached elsewhere.
+        /// True if its exchange has another address or proxy.
         route: bool,
     },
     /// It begins: its id is new, was removed before, or now names another exchange.
     Begins,
-    /// It is configured no longer.
+    /// It ends: it is not configured any more.
     Ends,
 }
 
-/// The sources after a reload. Each keeps its place, also one that has ended: the number of a source never
-/// passes to another source. New sources get places at the end.
+/// The sources after a reload. Each source keeps its place, even after it has ended, so its number never goes
+/// to another source. New sources get places at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourcePlaces {
     /// By place.
@@ -67,7 +67,7 @@ pub struct SourcePlaces {
 
 impl SourcePlaces {
     /// Puts each source of `new` into the place that `old` has for its id. A source without a place gets a
-    /// new one at the end. `has_ended`: true for the place of a source that has ended.
+    /// new one at the end. `has_ended` returns true for the place of a source that has ended.
     pub fn after(
         old: &[SourceConfig],
         has_ended: impl Fn(usize) -> bool,

@@ -1,14 +1,14 @@
 //! The schema: every key of the file beside the field that holds it.
 //!
-//! A row gives the meaning of a key, its field, type and default, its name in the file and the rule of
-//! its value. The reader, `--print-config`, the JSON Schema and the reference are made from the rows. The
-//! keys of `limits` are in `limits`.
+//! A row has the meaning of a key, its field, type and default, its name in the file and the rule of its
+//! value. The reader, `--print-config`, the JSON Schema and the reference are made from the rows. The keys of
+//! `limits` are in `limits`.
 //!
 //! To add a key:
 //!
 //! 1. Add a row to its struct.
 //! 2. If its value is a text of a new form, add the form to `forms`.
-//! 3. If it depends on other keys, compare them in `check`. What keeps a copy of it takes the new one in
+//! 3. If it depends on other keys, compare them in `check`. Code that keeps a copy of the value updates it in
 //!    its `reconfigure`. If a reload cannot change it, list it in `fixed!` of `reload`, and in the table of
 //!    `src/docs/operations.md`, "Signals".
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
@@ -48,11 +48,12 @@ object! {
         listen: ListenAddress = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
         /// Where `/api/ecosystem` listens; null: on `listen` as well.
         ecosystem_listen: Option<ListenAddress>, "ecosystemListen" ADDRESS;
-        /// On Linux with SYN cookies, a silent connection is accepted after a second: so others cost less.
+        /// True: on Linux with SYN cookies, a connection is accepted when its first bytes come, or after a
+        /// second. That makes short connections cheaper.
         defer_accept: bool = true, "deferAccept";
         /// Path in front of the path of every endpoint; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
-        /// The same for the endpoints of the ecosystem.
+        /// Like `basePath`, for the endpoints of the ecosystem.
         ecosystem_base_path: String, "ecosystemBasePath" BASE_PATH;
         /// File of the history; a relative name starts from the working directory.
         data: Data = Data::File(PathBuf::from("marketd.db")), "data" DATA;
@@ -61,7 +62,7 @@ object! {
         /// How much history is kept and fetched, by stored interval.
         history: HistoryConfig, "history";
         /// Settings of the demo exchange; it runs only as one of the sources.
-        // `None` when it does not run; else one of `sources` has the dialect `DEMO`.
+        // `None` if it does not run. Otherwise one of `sources` has the dialect `DEMO`.
         demo: Option<DemoConfig>, "demo";
         /// Named groups of markets, in the order in which they are listed.
         categories: Vec<CategoryConfig>, "categories";
@@ -71,11 +72,11 @@ object! {
         trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
         /// Logs a line for each response, as `--log access=info` does.
         access_log: bool, "accessLog";
-        /// Which lines the log has, as `--log` says; null: those of level `info`.
+        /// Which lines the log has, in the form of `--log`; null: level `info`.
         log: Option<String>, "log" LOG;
         /// TLS towards exchanges.
         tls: Tls, "tls";
-        /// The Redis or Valkey that several nodes share, so that one of them polls; null: none.
+        /// The Redis or Valkey of a cluster, in which one node polls for all; null: none.
         cluster: Option<ClusterConfig>, "cluster";
         /// Every cap and deadline that can be configured, by name.
         limits: Limits, "limits";
@@ -91,26 +92,27 @@ object! {
         /// The exchange, or the path of a dialect's file, relative to this file; "demo": the built-in
         /// exchange; required.
         dialect: String, "dialect" DIALECT;
-        /// The text of that file; empty if the dialect is built in.
+        /// The text of the dialect's file; empty if the dialect is built in.
         dialect_text: String;
-        /// Base address; null: that of the exchange.
+        /// Base address; null: the exchange's own.
         url: Option<Url>, "url" URL;
         /// Markets to track whatever their status; their candles are polled too.
         symbols: Vec<String>, "symbols" SYMBOL;
-        /// Assets: every active market quoted in one of them is tracked. Without them and `symbols`: all.
+        /// Assets: every active market quoted in one of them is tracked. Without these and `symbols`, all
+        /// markets are.
         quote_assets: Vec<String>, "quoteAssets" QUOTE_ASSET;
-        /// Time from the start of one poll of quotes to the start of the next. The second one after the
-        /// start may come sooner, so that several sources are polled apart. "auto": as often as half of
-        /// the exchange's budget permits.
+        /// Time from the start of one poll of quotes to the start of the next. The second poll after the
+        /// start may come sooner, so that several sources are not polled at the same moment. "auto": as often
+        /// as half of the exchange's budget permits.
         poll: Poll = Poll::Every(Poll::USUAL), "pollMs" millis(100, 3_600_000);
         /// Age at which a quote is stale.
-        // Seven polls: one or two may fail.
+        // Seven polls, so one or two may fail.
         stale_after: Duration = Duration::from_secs(15), "staleAfterMs" millis(1, 86_400_000);
         /// Time without a change of any quote after which the whole source is frozen.
-        // On a whole exchange something changes every second.
+        // On any exchange some quote changes every second.
         frozen_after: Duration = Duration::from_secs(300), "frozenAfterMs" millis(1, 604_800_000);
         /// Longest time of one request.
-        // A bulk response takes below two seconds, also from far away.
+        // A response with all quotes takes less than two seconds, even from far away.
         timeout: Duration = Duration::from_secs(5), "timeoutMs" millis(100, 600_000);
         /// File with the key that its dialect sends; null: the variable `MARKETD_KEY_TALLY`, of `tally`.
         key_file: Option<String>, "keyFile" FILE;
@@ -127,7 +129,7 @@ object! {
     pub struct Tls {
         /// Root certificates (PEM) besides the built-in ones; relative to the working directory.
         ca_file: Option<String>, "caFile" FILE;
-        /// The text of that file; empty if there is none.
+        /// The text of the file; empty if there is none.
         ca_text: String;
     }
 }
@@ -137,15 +139,15 @@ object! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ClusterConfig [1, &["url"]] {
         /// Its address; rediss:// is TLS. User and password are not printed. Required.
-        // It is required: this stands here only beside its fault.
+        // The key is required, so this default is used only after a fault.
         url: EngineUrl = EngineUrl::parse("redis://127.0.0.1").expect("this address is sound"), "url" ENGINE;
-        /// What the names of all its keys begin with: the name of the cluster.
+        /// The name of the cluster, with which all of its keys begin.
         prefix: String = "marketd".to_string(), "prefix" KEY_PART;
         /// Unique name of this node; null: the name of its host with the id of its history file.
         node: Option<String>, "node" KEY_PART;
         /// How long the lease of a collector lasts without a renewal.
-        // A node that stalls for a second must not lose its sources, and quotes must not be stale before
-        // another node has taken over from a dead one.
+        // A node that stalls for a second must not lose its sources. Another node must replace a dead one
+        // before quotes become stale.
         lease: Duration = Duration::from_secs(3), "leaseMs"
             Number {
                 why: "shorter than a reply of the engine takes, no lease holds",
@@ -171,10 +173,10 @@ object! {
 }
 
 object! {
-    /// How much history of one interval is kept and fetched.
+    /// How much history of an interval is kept and fetched.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Depth {
-        /// Candles that are kept, back from now; no more are fetched on request.
+        /// How many candles are kept, back from now; older ones are not fetched on request either.
         keep: i64, "keep" candles(1, 1_000_000_000);
         /// Candles that are fetched without a request; at most `keep`.
         backfill: i64 = 1500, "backfill" candles(0, 1_000_000_000);
@@ -189,14 +191,14 @@ object! {
         seed: u64 = 1, "seed" count(0, u64::MAX);
         /// What its clock shows at the start; null: this machine's time.
         at: Option<UnixMs>, "at" TIME;
-        /// How many seconds pass on its clock in one; 0: the clock stands still.
+        /// How many seconds pass on its clock in one real second; 0: the clock stands still.
         speed: u32 = 1, "speed" count(0, 100_000);
-        /// File that says what it serves, read again when it changes; a relative name starts from the
+        /// Script that says what it serves, read again when it changes; a relative name starts from the
         /// working directory.
         script: Option<String>, "script" FILE;
-        /// Where it listens for this and other clients; null: on a free port of the loopback.
+        /// Where it listens, also for other clients; null: on a free port of the loopback.
         listen: Option<ListenAddress>, "listen" TCP_ADDRESS;
-        /// Candles that it plays in place of what it generates; null: none.
+        /// Recorded candles that it plays instead of generated ones; null: none.
         replay: Option<ReplayConfig>, "replay";
     }
 }
@@ -207,20 +209,20 @@ object! {
     pub struct ReplayConfig [1, &["data"]] {
         /// A history file, which is read at the start; relative to the working directory; required.
         data: String, "data" FILE;
-        /// What the clock shows at the start; null: what `at` says, else the time of the first candle.
+        /// What the clock shows at the start; null: the value of `at`, else the time of the first candle.
         from: Option<UnixMs>, "from" TIME;
-        /// The speed of the clock; null: that of `demo`.
+        /// The speed of the clock; null: the `speed` of `demo`.
         speed: Option<u32>, "speed" count(0, 100_000);
     }
 }
 
 impl DemoConfig {
-    /// True if its clock, which all times in bodies follow, is not this machine's.
+    /// True if its clock is not this machine's. All times in bodies are by its clock.
     pub fn has_clock(&self) -> bool {
         self.at.is_some() || self.speed() != 1
     }
 
-    /// How many seconds pass on its clock in one.
+    /// How many seconds pass on its clock in one real second.
     pub fn speed(&self) -> u32 {
         self.replay.as_ref().and_then(|replay| replay.speed).unwrap_or(self.speed)
     }
@@ -251,22 +253,22 @@ object! {
 }
 
 object! {
-    /// An entry of `ecosystem.markets`: `None` leaves what the exchange says.
+    /// An entry of `ecosystem.markets`. `None` does not override the exchange's value.
     #[derive(Clone, Debug, PartialEq)]
     pub struct EcosystemMarket [1_000_000, &["symbol"]] {
         /// The market; unique, required.
         symbol: String, "symbol" SYMBOL;
         /// Unique name, part of addresses; null: like "BTC-USDT".
         id: Option<String>, "id" MARKET_ID;
-        /// Passed on.
+        /// Passed on to clients.
         is_trending: bool, "isTrending";
-        /// Passed on.
+        /// Passed on to clients.
         is_hot: bool, "isHot";
-        /// Address of a picture, passed on.
+        /// Address of a picture, passed on to clients.
         icon: Option<String>, "icon" ICON;
-        /// True: active; null: as the exchange says.
+        /// True: active; null: by the exchange's list.
         status: Option<bool>, "status";
-        /// Overrides what the exchange says, key by key; null does not.
+        /// Overrides the exchange's values, key by key; null does not.
         rules: MarketRules, "metadata";
     }
 }
@@ -274,9 +276,9 @@ object! {
 object! {
     /// `metadata.precision` of an ecosystem market.
     pub struct Precision {
-        /// Of an amount.
+        /// Decimal places of an amount.
         amount: Option<u8>, "amount" PLACES;
-        /// Of a price.
+        /// Decimal places of a price.
         price: Option<u8>, "price" PLACES;
     }
 }
@@ -293,7 +295,8 @@ object! {
     }
 }
 
-// `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
+// `MarketRules` and `Bounds` are types of `record`, so `object!` cannot define them, and their keys
+// are listed by hand.
 #[rustfmt::skip]
 impl FileObject for MarketRules {
     fn keys(&mut self, visit: &mut Visit<'_>) {
@@ -326,20 +329,20 @@ fn category(node: &Node) -> CategoryConfig {
     CategoryConfig { name: text_of("id", node), ..CategoryConfig::default() }
 }
 
-/// The text of one key of an entry, on which other defaults depend.
+/// The text of a key of an entry on which other defaults depend.
 fn text_of(name: &str, entry: &Node) -> String {
     entry.member(name).and_then(|value| value.text()).unwrap_or_default()
 }
 
 impl Config {
-    /// This configuration as the text of a file that reads back as the same.
+    /// This configuration as the text of a file. Reading it gives the same configuration.
     pub fn to_json(&self) -> String {
         self.clone().print()
     }
 }
 
 impl SourceConfig {
-    /// A source of this dialect, named after it, with the defaults of everything else.
+    /// A source of this dialect, named after it, with defaults for everything else.
     pub fn new(dialect: &str) -> SourceConfig {
         let mut source = SourceConfig {
             id: dialect.to_string(),
@@ -350,7 +353,8 @@ impl SourceConfig {
             source.id = id_of_file(dialect);
         }
         if dialect == DEMO {
-            // All markets, and candles of two. Prices move each second, and the exchange is near.
+            // Quotes of all markets, and candles of two. Prices move each second, and the exchange
+            // is near.
             source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
             source.quote_assets = vec!["*".to_string()];
             source.poll = Poll::Every(Duration::from_secs(1));
@@ -364,7 +368,7 @@ impl SourceConfig {
         self.dialect.contains(['/', '\\']) || self.dialect.ends_with(".json")
     }
 
-    /// True if this symbol is tracked wherever the exchange lists it.
+    /// True if this symbol is tracked as soon as the exchange lists it.
     pub fn may_track(&self, symbol: &str) -> bool {
         let (named, assets) = (&self.symbols, &self.quote_assets);
         let quote = symbol.split_once('/').map_or("", |(_, quote)| quote);
@@ -373,7 +377,7 @@ impl SourceConfig {
             || named.is_empty() && assets.is_empty()
     }
 
-    /// The dialect that its exchange speaks. The demo exchange speaks the dialect of another one.
+    /// The dialect that its exchange uses. The demo exchange uses the dialect of another exchange.
     pub fn spoken(&self) -> &str {
         match &*self.dialect {
             DEMO => "binance",

@@ -332,7 +332,7 @@ const UNWISE: &str = r#"
 ---
 { "trustedProxies": ["10.0.0.1",
 "0.0.0.0/0"] }
-> m.json:2: trustedProxies[1]: 0.0.0.0/0 is everybody: each client may name any address
+> m.json:2: trustedProxies[1]: 0.0.0.0/0 has every address: each client may claim any address
 "#;
 
 #[test]

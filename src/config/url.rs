@@ -1,5 +1,5 @@
-//! Addresses: of an exchange ([`Url`]), of the engine of a cluster ([`EngineUrl`]), and the grammar that both
-//! share with the address of a proxy.
+//! Addresses: of an exchange ([`Url`]) and of the engine of a cluster ([`EngineUrl`]). Also the grammar that
+//! they share with the address of a proxy.
 
 use super::fault::wrong;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::fmt;
 /// User and password in an address. Neither is ever printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// Without its escapes.
+    /// The user, without escapes.
     pub user: Vec<u8>,
-    /// Without its escapes; empty if none is given.
+    /// The password, without escapes; empty if none is given.
     pub password: Vec<u8>,
 }
 
@@ -19,7 +19,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What follows the scheme of an address: `USER:PASSWORD@HOST:PORT/PATH`.
+/// The part of an address after the scheme: `USER:PASSWORD@HOST:PORT/PATH`.
 pub(super) struct Authority<'t> {
     pub(super) credentials: Option<Credentials>,
     /// Lower case, an IPv6 address without its brackets.
@@ -30,8 +30,8 @@ pub(super) struct Authority<'t> {
 }
 
 impl Authority<'_> {
-    /// Reads what follows the scheme. The error is a hint, and says nothing of the text, which may hold a
-    /// password.
+    /// Parses the part after the scheme. The error is a hint, and repeats nothing of the text, which may have
+    /// a password.
     pub(super) fn parse(text: &str) -> Result<Authority<'_>, &'static str> {
         let (userinfo, rest) = match text.rsplit_once('@') {
             Some((userinfo, _)) if userinfo.contains('/') => {
@@ -54,14 +54,15 @@ impl Authority<'_> {
     }
 }
 
-/// True if an address has the second of these schemes, and false if it has the first; and what follows it.
+/// Splits off the scheme of an address. Returns false for the first of these schemes, and true for the
+/// second. Also returns the rest of the address.
 pub(super) fn scheme<'t>(text: &'t str, both: [&str; 2]) -> Option<(bool, &'t str)> {
     let (scheme, rest) = text.split_once("://")?;
     let at = both.iter().position(|known| scheme.eq_ignore_ascii_case(known))?;
     Some((at == 1, rest))
 }
 
-/// A text without its escapes (RFC 3986, 2.1). `None`: one of them is malformed.
+/// A text without its escapes (RFC 3986, 2.1). `None` if an escape is malformed.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -82,7 +83,7 @@ fn is_plain(char: char) -> bool {
 /// An `http` or `https` address without user, query and fragment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Url {
-    /// Whether TLS is spoken.
+    /// True if TLS is used.
     pub https: bool,
     /// Host name or address, lower case, an IPv6 address without its brackets.
     pub host: String,
@@ -93,7 +94,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads an address. The error says what was expected and found.
+    /// Parses an address. The error says what was expected and what was found.
     pub fn parse(text: &str) -> Result<Url, String> {
         let found = scheme(text, ["http", "https"]);
         let (https, rest) = found.ok_or_else(|| wrong("http://HOST or https://HOST", text))?;
@@ -134,13 +135,14 @@ const PORT: u16 = 6379;
 const ENGINE: &str = "expected redis://HOST or rediss://HOST, with USER:PASSWORD@, :PORT and /DATABASE \
     where needed";
 
-/// What is printed for user and password. It is refused where it is read: as a password it would be wrong.
+/// The text that is printed instead of user and password. An address with this text is refused, because it is
+/// not the real password.
 const HIDDEN: &str = "***@";
 
-/// Where a Redis or Valkey is. It prints without user and password.
+/// The address of a Redis or Valkey. It prints without user and password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineUrl {
-    /// Whether TLS is spoken.
+    /// True if TLS is used.
     pub tls: bool,
     /// Host name or address, lower case, an IPv6 address without its brackets.
     pub host: String,
@@ -153,7 +155,7 @@ pub struct EngineUrl {
 }
 
 impl EngineUrl {
-    /// Reads an address. The error says what was expected, and nothing of the text, which may hold a
+    /// Parses an address. The error says what was expected, and repeats nothing of the text, which may have a
     /// password.
     pub fn parse(text: &str) -> Result<EngineUrl, String> {
         let refused = |why: &str| format!("{ENGINE}{why}");
@@ -180,7 +182,7 @@ impl fmt::Display for EngineUrl {
     }
 }
 
-/// A host as it stands in an address: IPv6 in brackets.
+/// A host as it is written in an address: IPv6 in brackets.
 pub(super) fn in_brackets(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_string() }
 }

@@ -1,12 +1,12 @@
 //! Values of a file: how each type is read, printed and described.
 //!
-//! A [`KeyType`] is a type that a key can have. A rule says what the file may give for it: the bounds of
-//! a number, the form of a text. `Option` and `Vec` are made of other values.
+//! A [`KeyType`] is a type that a key can have. A rule says which values the file may have: the bounds of a
+//! number, the form of a text. `Option` and `Vec` are made of other values.
 //!
 //! A [`FileObject`] is a struct whose fields are keys; `object!` makes one from a table. The reader, the
-//! printer, and the tests that write JSON Schema and reference all visit its keys, so they cannot
-//! disagree. Reading goes on after a fault, so that one run reports all of them.
-//! The keys themselves are in `schema` and `limits`, those of dialects in their modules.
+//! printer, and the tests that write JSON Schema and reference all visit its keys, so they cannot disagree.
+//! Reading continues after a fault, so that one run reports all faults. The keys themselves are in `schema`
+//! and `limits`. The keys of dialects are in their modules.
 
 use super::fault::Report;
 use super::forms::TextForm;
@@ -15,20 +15,20 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A type that a key can have.
 pub(crate) trait KeyType: Sized {
-    /// What the file may give, beyond what the type says.
+    /// Which values the file may have, beyond the type.
     type Rule;
 
-    /// What follows the path of a value in the paths of its keys: nothing, or `[]` for a list. `None`
-    /// if it has no keys.
+    /// The suffix of a value's path in the paths of its keys: empty, or `[]` for a list. `None` if it has no
+    /// keys.
     const INNER: Option<&'static str> = None;
 
     /// Most values in a list.
     const MOST: usize = usize::MAX;
 
-    /// True if a list has each value once. Objects have names, which `check` compares.
+    /// True if a list may have each value only once. Objects have names, which `check` compares.
     const IS_UNIQUE: bool = false;
 
-    /// What the file may give, in words, for messages and the reference.
+    /// Which values the file may have, as text, for messages and the reference.
     fn expected(rule: &Self::Rule) -> String;
 
     /// Reads a value.
@@ -45,7 +45,7 @@ pub(crate) trait KeyType: Sized {
         Ok(())
     }
 
-    /// The value as JSON that reads back as the same; empty if nobody prints it.
+    /// The value as JSON. Reading it gives the same value. Empty if the value is never printed.
     fn print(&mut self) -> String {
         String::new()
     }
@@ -54,10 +54,10 @@ pub(crate) trait KeyType: Sized {
     fn visit(_value: Option<&mut Self>, _visit: &mut Visit<'_>) {}
 }
 
-/// The message for a wrong value; `None`: the message is "expected ..., found ...".
+/// The message for a wrong value. `None` means "expected ..., found ...".
 pub(crate) type Wrong = Option<String>;
 
-/// Does something with a key: its name, its meaning and its value.
+/// A visitor of keys. It gets the name of a key, its meaning and its value.
 pub(crate) type Visit<'v> = dyn FnMut(&'static str, &'static str, &mut dyn KeyValue) + 'v;
 
 /// A struct whose fields are keys of a file.
@@ -65,10 +65,11 @@ pub(crate) trait FileObject: Default {
     /// Most objects of this type in a list.
     const ENTRIES: usize = usize::MAX;
 
-    /// The required keys. A macro may put an empty text in the place of a key with a default.
+    /// The required keys. Empty texts are ignored: a macro puts them in place of keys with a
+    /// default.
     const NEEDED: &'static [&'static str] = &[];
 
-    /// An object with its defaults, which may depend on what the file gives.
+    /// An object with its defaults, which may depend on values in the file.
     fn start(_node: &Node) -> Self {
         Self::default()
     }
@@ -112,7 +113,7 @@ impl<T: KeyType> KeyValue for (&mut T, &T::Rule) {
 
 /// Reads the whole of a file of this name and text.
 pub(crate) fn read_text(value: &mut dyn KeyValue, file: &str, text: &str, report: &mut Report) {
-    // Some editors write a byte order mark; JSON has none.
+    // Some editors write a byte order mark, which JSON does not have.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(file, text);
     match Node::whole(file, text) {
@@ -121,10 +122,10 @@ pub(crate) fn read_text(value: &mut dyn KeyValue, file: &str, text: &str, report
     }
 }
 
-/// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is not
-/// that of the type, its key, and its rule if the type has one. A row without a key is a field that the
-/// file cannot set. Doc comments go into the reference, line comments do not. In brackets: the most
-/// objects in a list, the required keys, and the function for the defaults.
+/// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is not the
+/// type's default, its key, and its rule if the type has one. A row without a key is a field that the file
+/// cannot set. Doc comments go into the reference, line comments do not. In brackets: the most objects in a
+/// list, the required keys, and the function for the defaults.
 macro_rules! object {
     ($(#[$meta:meta])* $vis:vis struct $name:ident
         $([$entries:expr, $needed:expr $(, $start:path)?])?
@@ -171,8 +172,8 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-// What does not depend on the type of an object or of an item goes through `dyn`: it is compiled once, and
-// not for each of some thirty types.
+// Code that does not depend on the type of an object or of an item uses `dyn`, so that it is compiled once,
+// and not for each of some thirty types.
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
 pub(super) fn read_key(
@@ -195,15 +196,15 @@ pub(super) fn read_key(
     }
 }
 
-/// Keys that had another name, by their old path: a file may still have them, with a warning.
+/// Renamed keys, by their old path. A file may still have the old names, which cause a warning.
 pub(super) const RENAMED: [(&str, &str); 3] = [
     ("limits.longAnswers", "deferredResponses"),
     ("limits.packedBytes", "compressedBytes"),
     ("limits.lanesPerSource", "connectionsPerSource"),
 ];
 
-/// Reads the keys of an object. Each key that is unknown, given twice or wrong is a fault of its own, and
-/// so is a needed one that is missing; all other keys are read.
+/// Reads the keys of an object. Each key that is unknown, given twice or wrong is a separate fault, and so is
+/// each required key that is missing. All other keys are read.
 fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &mut Report) {
     let Some(members) = node.members() else {
         return node.refuse(None, object.expected(), report);
@@ -235,7 +236,7 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
     }
 }
 
-/// Reads and keeps one item of a list. Returns its text if the list must not repeat it.
+/// Reads one item of a list and keeps it. Returns its text if the list must not repeat it.
 type ReadItem<'r> = dyn FnMut(&Node, &mut Report) -> Result<Option<String>, Wrong> + 'r;
 
 /// Reads the items of a list.
@@ -269,8 +270,8 @@ fn print_keys(object: &mut dyn KeyValue) -> String {
     json::object(&members)
 }
 
-/// Lists the keys of this object and of the objects in it. Of each key: the path of its object, and its name.
-/// `path`: the path of this object.
+/// Lists the keys of this object and of the objects in it: the path of the object of each key, and the name
+/// of the key. `path` is the path of this object.
 pub(super) fn list_keys(
     path: &str,
     object: &mut dyn KeyValue,

@@ -1,7 +1,7 @@
-//! From a text to the digits of a decimal.
+//! Parses a text into the digits of a decimal.
 //!
-//! Owns the grammar: an optional sign, digits with an optional point, an optional exponent. Most texts of an
-//! exchange are short and plain, and go through [`small`]; any other goes through [`any`].
+//! Owns the grammar: an optional sign, digits with an optional point, an optional exponent. [`small`] parses
+//! short and plain texts, which are most texts of an exchange. [`any`] parses the others.
 
 /// A number of this many digits always fits an `i64`.
 pub(super) const SMALL_DIGITS: usize = 18;
@@ -12,7 +12,7 @@ pub(super) const SMALL_LIMIT: u64 = 10u64.pow(SMALL_DIGITS as u32);
 /// Longest text that is parsed: the digits, a point, a sign, an exponent and some needless zeros.
 const MAX_TEXT: usize = 256;
 
-/// The powers of ten up to that of so many digits.
+/// The powers of ten from 10^0 to 10^[`SMALL_DIGITS`].
 const POWERS: [u64; SMALL_DIGITS + 1] = {
     let (mut powers, mut at) = ([1; SMALL_DIGITS + 1], 1);
     while at < powers.len() {
@@ -32,7 +32,7 @@ pub enum DecimalError {
 }
 
 /// Parses the common case: digits with an optional point, at most 18 of them. Returns mantissa and scale in
-/// the normal form. `None` sends the text to [`any`], which also finds out what is wrong with it.
+/// the normal form. `None` if [`any`] must parse the text, or reject it.
 pub(super) fn small(text: &[u8]) -> Option<(i64, u8)> {
     let unsigned = text.strip_prefix(b"-");
     let (negative, number) = (unsigned.is_some(), unsigned.unwrap_or(text));
@@ -55,8 +55,8 @@ pub(super) fn small(text: &[u8]) -> Option<(i64, u8)> {
     Some((if negative { -size } else { size }, places as u8))
 }
 
-/// The digits behind a point, without needless zeros: how many, and the number that they are. Up to eight
-/// are one word: a loop over them would end where the processor does not expect it.
+/// Parses the digits behind a point, without needless zeros: returns how many there are, and their value. Up
+/// to eight digits are parsed as one word: a processor cannot predict where a loop over them ends.
 fn fraction(digits: &[u8]) -> Option<(usize, u64)> {
     let zeros = all(b'0');
     // The first digit is in the lowest byte, and behind the last one are zeros.
@@ -83,7 +83,7 @@ fn append(number: u64, digit: &u8) -> u64 {
     number * 10 + u64::from(digit - b'0')
 }
 
-/// The number of eight digits: pairs, then fours, then all at once.
+/// The number that eight digits stand for: adds up pairs of digits, then fours, then all eight.
 fn eight_digits(word: u64) -> Option<u64> {
     // '0' to '9' are 0x30 to 0x39. A carry of the addition comes from a byte that is no digit.
     let is_digits =
@@ -99,8 +99,8 @@ fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Parses any decimal text. Returns whether it is negative, its digits, and how many of them are behind the
-/// point, less its exponent.
+/// Parses any decimal text. Returns true if it is negative, then its digits, then its scale: the number of
+/// digits behind the point, less the exponent.
 pub(super) fn any(text: &[u8]) -> Result<(bool, Vec<u8>, i64), DecimalError> {
     if text.len() > MAX_TEXT {
         return Err(DecimalError::TooLong);

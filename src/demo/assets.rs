@@ -1,13 +1,13 @@
 //! The 24 markets of the demo exchange, the assets that they trade, and their price at each
 //! midnight.
 //!
-//! This module owns all names, price levels, precisions and volumes. Prices between two midnights
-//! are the `generator` module's.
+//! This module owns all names, price levels, precisions and volumes. `generator` makes the prices
+//! between two midnights.
 //!
-//! The value of an asset in dollars is a level plus a sum of noises with nine periods, from 1 to 256
-//! days. So it moves like a market's at any scale, and never leaves its band. A midnight price is
-//! the quotient of two such values, so at midnight the prices of `BTC/EUR` and `ETH/BTC` agree with
-//! those of `BTC/USDT` and `ETH/USDT`.
+//! The value of an asset in dollars is a level plus a sum of noises with nine periods, from 1 to 256 days. So
+//! it moves like the price of a real market at any scale, and never leaves its band. A midnight price is the
+//! quotient of two such values. So at midnight, the prices of `BTC/EUR` and `ETH/BTC` agree with the prices
+//! of `BTC/USDT` and `ETH/USDT`.
 //!
 //! Invariants, tested: the markets' symbols are unique; `price_places + amount_places <= 8`, as the
 //! product of a price and an amount has at most eight places at Binance; eight times a day's
@@ -25,8 +25,8 @@ pub(super) struct Asset {
     swing: i64,
     /// The minimum cost of an order that is quoted in this asset, in 10^-8 of the asset.
     pub(super) min_order: i64,
-    /// True for a currency or a stablecoin. All markets of one base asset that are quoted in these
-    /// draw the same noise between midnights, so they move together.
+    /// True for a currency or a stablecoin. All markets of one base asset that are quoted in such
+    /// assets draw the same noise between midnights, so they move together.
     is_cash: bool,
 }
 
@@ -132,7 +132,7 @@ impl DemoMarket {
 /// roots of the periods, as in a random walk.
 const WEIGHTS: [i64; 9] = [1000, 1414, 2000, 2828, 4000, 5657, 8000, 11_314, 16_000];
 const WEIGHT_SUM: i64 = 52_213;
-/// At the ends of its periods, a noise is a random number from `-NOISE` to `NOISE`; in between it
+/// At the ends of its periods, a noise is a random number from `-NOISE` to `NOISE`. In between it
 /// is interpolated.
 const NOISE: i64 = 1 << NOISE_BITS;
 const NOISE_BITS: u32 = 16;

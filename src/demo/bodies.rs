@@ -1,6 +1,7 @@
-//! The response bodies of the demo exchange: of Binance's, the members that its dialect reads.
+//! The response bodies of the demo exchange. They have the members of Binance's bodies that its
+//! dialect reads.
 //!
-//! This module writes what its callers have found: tickers, candles and markets. It never sees a request.
+//! This module writes the tickers, candles and markets that its callers pass in. It never sees a request.
 
 use super::assets::DemoMarket;
 use super::replay::RecordedMarket;
@@ -16,7 +17,7 @@ const FIGURES: [&str; 11] = [
     "priceChange", "priceChangePercent", "volume", "quoteVolume",
 ];
 
-/// Where the prices of a market come from that the script does not say.
+/// The source of a market's prices that the script does not give.
 #[derive(Clone, Copy)]
 pub(super) enum Prices<'a> {
     Made(&'static DemoMarket),
@@ -111,8 +112,7 @@ pub(super) fn ticker(joined: &str, ticker: &Ticker, out: &mut Vec<u8>) {
     body.close();
 }
 
-/// Writes a row of a page of candles. Of what marketd does not know, such as the number of trades, there is
-/// none.
+/// Writes a row of a page of candles. Columns without a value, such as the number of trades, are zero.
 pub(super) fn row(candle: &Candle, close_time: UnixMs, out: &mut Vec<u8>) {
     let mut row = Array::open(out);
     candle.open_time.write(row.item());

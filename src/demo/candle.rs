@@ -1,13 +1,13 @@
 //! A candle of the demo exchange, and its division into shorter candles.
 //!
 //! [`DemoCandle::then`] joins two consecutive candles; [`DemoCandle::divide`] and
-//! [`DemoCandle::divide_into_seconds`] are its inverse. A candle does not know its time: what differs from
-//! one time to another comes from the [`RandomStream`] that the caller passes. Its numbers depend only on a
-//! key, a tag and an index, so candles can be generated in any order.
+//! [`DemoCandle::divide_into_seconds`] are its inverse. A candle does not know its time. The caller passes a
+//! [`RandomStream`], whose numbers depend only on a key, a tag and an index. So candles can be generated in
+//! any order.
 //!
 //! Invariant of a division, exact and tested: the first part opens where the parent opens, each
-//! other part where the one before it closed, and the last part closes where the parent closes; the
-//! highest high and the lowest low are the parent's; and the volumes sum to the parent's.
+//! other part opens where the previous part closed, and the last part closes where the parent
+//! closes. The highest high and the lowest low are the parent's. The volumes sum to the parent's.
 
 use crate::rng::{GOLDEN, Rng, mix};
 
@@ -21,28 +21,28 @@ pub(super) struct DemoCandle {
     pub(super) volume: i64,
 }
 
-/// The largest step of the random walk is the parent's range divided by this: where it is divided
-/// into 24 parts, and where it is divided into 60.
+/// The largest step of the random walk is the parent's range divided by this: the first number for
+/// a division into 24 parts, the second for one into 60.
 ///
 /// With [`MIN_WICK`] and [`DemoCandle::waypoints`], this bounds the range of a part:
 ///
-/// - A random step counts twice: once itself, once in the slope that compensates for it.
+/// - A random step counts twice: as itself, and in the slope that compensates for it.
 /// - The straight line between two waypoints has at least a sixth of the parts, so it takes at most
 ///   `6 / parts` of the range in each of them.
-/// - A wick is at most 0.047 of the range, or 0.063 where it reaches the parent's high or low.
+/// - A wick is at most 0.047 of the range, or 0.063 if it reaches the parent's high or low.
 ///
 /// So an hour's range is at most 0.61 of its day's, a minute's 0.38 of its hour's, and a second's
 /// 0.27 of its minute's. A day's range is at most 14.3 % (see `generator`). So a price changes in a
-/// second by at most 0.9 %, and by six ticks for roundings.
+/// second by at most 0.9 %, plus six ticks for rounding.
 const STEP_OF_24: i64 = 8;
 const STEP_OF_60: i64 = 12;
 
-/// The shortest wick of a part is the parent's range divided by this, plus a tick. The longest is
-/// half as long again, or twice as long where it reaches the parent's high or low.
+/// The shortest wick of a part is the parent's range divided by this, plus a tick. The longest wick
+/// is one and a half times as long, or twice as long if it reaches the parent's high or low.
 const MIN_WICK: i64 = 32;
 
-/// The weight of a part in its parent's volume has a random part below this, and for its width at
-/// most this.
+/// The weight of a part in its parent's volume is the sum of a random number below this, a quarter
+/// of this, and at most this for the part's width.
 const WEIGHT: i64 = 4096;
 
 /// A point on the price's path: after `at` parts, the price is `price`.
@@ -89,8 +89,9 @@ impl DemoCandle {
         self.distribute_volume(parts, random);
     }
 
-    /// Divides a minute into seconds. A second has no wicks: its price moves once, from its open to
-    /// its close. If the minute's range is two ticks or more, the price moves in every second.
+    /// Divides a minute into seconds. A second has no wicks: its price moves only once, from its
+    /// open to its close. If the minute's range is two ticks or more, the price moves in every
+    /// second.
     pub(super) fn divide_into_seconds(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
         let waypoints = self.waypoints(60, 0, random);
         self.walk(parts, &waypoints, random);
@@ -105,9 +106,9 @@ impl DemoCandle {
     }
 
     /// Chooses the waypoints: the start of the path, its turning points near the high and the low, and its
-    /// end. The turning points are `margin` below the high and above the low; at least a sixth of the
-    /// parts are between them and the ends, and a quarter between the two. A high or low that is the open
-    /// or close has no turning point.
+    /// end. The turning points are `margin` below the high and above the low. At least a sixth of the parts
+    /// are between each of them and the nearer end, and at least a quarter between the two. A high or low
+    /// that is the open or close has no turning point.
     fn waypoints(&self, parts: usize, margin: i64, random: &mut RandomStream) -> Vec<Waypoint> {
         let n = parts as i64;
         let first = n / 6 + random.below(n / 3 + 1);
@@ -132,7 +133,7 @@ impl DemoCandle {
     fn walk(&self, parts: &mut [DemoCandle], waypoints: &[Waypoint], random: &mut RandomStream) {
         let range = self.high - self.low;
         let steps = if parts.len() < 60 { STEP_OF_24 } else { STEP_OF_60 };
-        // A price that may move at all moves by whole ticks.
+        // If the price can move at all, a step is at least one tick.
         let step = (range / steps).max(range.min(1));
         for two in waypoints.windows(2) {
             let (from, to) = (&two[0], &two[1]);
@@ -141,8 +142,8 @@ impl DemoCandle {
                 walked += random.around(step);
                 part.close = walked;
             }
-            // Prices with 32 binary places. Rounding to the nearest tick makes up for what the
-            // division of the slope cuts off, so the last part closes at the waypoint.
+            // Prices with 32 binary places. Rounding to the nearest tick compensates for the
+            // rounding of the slope, so the last part closes at the waypoint.
             let length = (to.at - from.at).max(1) as i64;
             let slope = ((to.price - from.price - walked) << 32) / length;
             let mut line = (from.price << 32) + (1 << 31);
@@ -164,8 +165,8 @@ impl DemoCandle {
         reflected.clamp(self.low, self.high)
     }
 
-    /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks.
-    /// The range has three prices or more, so one of them is neither.
+    /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks. The
+    /// range has at least three prices, so one of them is neither of these two.
     fn move_flat_seconds(&self, parts: &mut [DemoCandle], waypoints: &[Waypoint]) {
         let fixed_at = |at: usize| Some(waypoints.iter().find(|point| point.at == at)?.price);
         for at in 1..60 {
@@ -185,8 +186,8 @@ impl DemoCandle {
         }
     }
 
-    /// Distributes the volume over the parts, whose prices are set: at random, and more to those
-    /// in which the price moves more.
+    /// Distributes the volume over the parts, whose prices are already set: at random, and more to
+    /// parts in which the price moves more.
     fn distribute_volume(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
         let range = (self.high - self.low).max(1);
         let weigh = |part: &DemoCandle| {
@@ -196,7 +197,7 @@ impl DemoCandle {
         let weights: Vec<i64> = parts.iter().map(weigh).collect();
         let sum: i64 = weights.iter().sum();
         // After each part, the sums of weights and volumes are in proportion, rounded down. So
-        // after the last one the volume is exact.
+        // after the last part the volume is exact.
         let (mut weight_so_far, mut volume_so_far) = (0, 0);
         for (part, weight) in parts.iter_mut().zip(weights) {
             weight_so_far += weight;

@@ -1,32 +1,33 @@
 //! The candle generator of the demo exchange: makes the candle of any span of seconds.
 //!
-//! A [`Generator`] makes a day's candle from the two midnight prices around it, and divides it into
-//! hours, these into minutes and those into seconds. It caches the last division at each depth, so
-//! going through consecutive candles divides each parent once. The cache never changes a result.
+//! A [`Generator`] makes a day's candle from the two midnight prices around it. It divides a day
+//! into hours, an hour into minutes, and a minute into seconds. It caches the last division at each
+//! depth, so a walk through consecutive candles divides each parent once. The cache never changes a
+//! result.
 //!
-//! The price during a second is the close of its candle, from its first millisecond on. So a forming
-//! candle includes the current second, and in its last millisecond it has its final values.
+//! The price during a second is the close of the second's candle, from the first millisecond on. So a forming
+//! candle includes the current second, and has its final values before its last second ends.
 
 use super::assets::DemoMarket;
 use super::candle::{DemoCandle, RandomStream};
 
 pub(super) const DAY: i64 = 86_400;
 
-/// The lengths of candles, in seconds. Each is divided into candles of the next one.
+/// The lengths of candles, in seconds. Each candle is divided into candles of the next length.
 const LENGTHS: [i64; 4] = [DAY, 3600, 60, 1];
 
-/// The shortest wick of a day, in millionths of the price. A wick is how far the high is above the
-/// larger, or the low below the smaller, of open and close.
+/// The shortest wick of a day, in millionths of the price. A wick is the distance of the high from
+/// the larger of open and close, or of the low from the smaller.
 const MIN_WICK: i64 = 2500;
-/// Wicks are longer by the product of two random numbers below this, which favours short wicks.
-/// Midnight prices change by at most 9.9 % a day (a coin in another coin), so a day's range is at
-/// most 14.3 % of its low.
+/// The product of two random numbers below this makes a wick longer, so short wicks are more
+/// frequent. Midnight prices change by at most 9.9 % a day (a coin in another coin), so a day's
+/// range is at most 14.3 % of its low.
 const WICK_FACTOR: i64 = 130;
 
 /// The kind of the random numbers of a day.
 const DAY_TAG: u64 = 1;
 
-/// Generates the candles of one market. See the module documentation.
+/// Generates the candles of one market.
 pub(super) struct Generator<'a> {
     market: &'a DemoMarket,
     seed: u64,
@@ -35,7 +36,7 @@ pub(super) struct Generator<'a> {
     divided: [(i64, Vec<DemoCandle>); 3],
 }
 
-/// The number of no day, hour or minute: nothing is cached.
+/// A number that no day, hour or minute has: nothing is cached.
 const NONE: i64 = i64::MIN;
 
 impl Generator<'_> {
@@ -69,7 +70,7 @@ impl Generator<'_> {
         (self.part(depth, at / LENGTHS[depth]), at + LENGTHS[depth])
     }
 
-    /// The candle of this number, counted from the epoch, among those of a length.
+    /// The candle with this number among the candles of one length, counted from the epoch.
     fn part(&mut self, depth: usize, number: i64) -> DemoCandle {
         let Some(above) = depth.checked_sub(1) else {
             return self.day(number);
@@ -77,7 +78,7 @@ impl Generator<'_> {
         let parts = LENGTHS[above] / LENGTHS[depth];
         let whole = number.div_euclid(parts);
         if self.divided[above].0 != whole {
-            // The tags of the lengths count up from that of a day.
+            // The tags of the lengths count up from the tag of a day.
             let mut random = RandomStream::new(self.key, DAY_TAG + depth as u64, whole);
             let candle = self.part(above, whole);
             let (cached, parts) = &mut self.divided[above];

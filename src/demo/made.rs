@@ -12,7 +12,7 @@ use crate::time::UnixMs;
 
 const SIZES_TAG: u64 = 0x73697a;
 
-/// The 24-hour statistics of a market, which cover 86,400 seconds with the current one as the last.
+/// The 24-hour statistics of a market. They cover 86,400 seconds; the current second is the last.
 /// `quote_volume` is the volume at the mean of the four prices. `timestamp` is the start of the second whose
 /// closing price is `last`.
 pub(super) fn ticker(seed: u64, market: &DemoMarket, now: UnixMs) -> Option<Ticker> {
@@ -25,7 +25,7 @@ pub(super) fn ticker(seed: u64, market: &DemoMarket, now: UnixMs) -> Option<Tick
     let window = yesterday.map_or(today, |yesterday| yesterday.then(&today));
 
     let mut random = RandomStream::new(derive_key(seed, market.symbol), SIZES_TAG, second);
-    // At most the volume of a minute is offered on each side of the order book.
+    // Each side of the order book offers at most the volume of a minute.
     let mut size = || 1 + random.below(market.daily_volume / 1440);
     let price = |ticks| decimal(ticks, market.price_places);
     let amount = |steps| decimal(steps, market.amount_places);
@@ -41,7 +41,7 @@ pub(super) fn ticker(seed: u64, market: &DemoMarket, now: UnixMs) -> Option<Tick
     })
 }
 
-/// The candle that opens at `open`, as of `now`: what lies later is left out.
+/// The candle that opens at `open`, with its seconds up to `now`.
 pub(super) fn candle(
     generator: &mut Generator<'_>,
     market: &DemoMarket,

@@ -1,19 +1,18 @@
-//! The demo exchange: a simulated exchange that speaks the part of Binance's REST API that marketd
-//! and clients of public data read. Of the members of a ticker or market, it sends those that Binance's
-//! dialect names, but for the filter `MIN_NOTIONAL`: it sends `NOTIONAL`, which says the same and more.
+//! The demo exchange: a simulated exchange with the part of Binance's REST API that marketd and clients of
+//! public data read. Its tickers and markets have the members that Binance's dialect names, except the filter
+//! `MIN_NOTIONAL`: it sends `NOTIONAL`, which has more information.
 //!
 //! [`Demo`] has 24 markets, whose prices and volumes are a pure function of seed, market and time.
-//! [`Demo::serve`] takes one GET request and returns head and body. It reads no clock and does no I/O.
-//! The bytes of a closed candle are always the same, in this process and in the next. A [`DemoScript`] takes
-//! the place of some of it, and says which requests fail.
+//! [`Demo::serve`] takes one GET request and returns head and body. It reads no clock and does no I/O. The
+//! bytes of a closed candle are always the same, in this process and in the next. A [`DemoScript`] replaces
+//! some of the data, and says which requests fail.
 //!
-//! Candles are generated from long to short. A day has an open, close, high, low and volume
-//! (`assets`, `generator`). It is divided into hours, these into minutes, and those into
-//! seconds (`candle`), each time so that the parts make exactly the whole. So any candle takes at
-//! most three divisions, and candles of all lengths agree: a forming candle is the sum of its
-//! seconds so far, its close is the ticker's last price, and the ticker's figures are of exactly the last
-//! 86,400 seconds. Only `quoteVolume` is estimated: it is the volume at the mean of four prices. `made`
-//! turns them into records, which `bodies` writes.
+//! Candles are generated from long to short. A day has an open, close, high, low and volume (`assets`,
+//! `generator`). A day is divided into hours, an hour into minutes, and a minute into seconds (`candle`). The
+//! parts always make exactly the whole. So any candle takes at most three divisions, and candles of all
+//! lengths agree: a forming candle is the sum of its seconds so far, its close is the ticker's last price,
+//! and the ticker's figures are of exactly the last 86,400 seconds. Only `quoteVolume` is estimated: it is
+//! the volume at the mean of four prices. `made` turns candles into records, which `bodies` writes.
 //!
 //! Bounds: a price changes by at most 1 % and six ticks from one second to the next (typically by
 //! a hundredth of that), and never leaves its band (`BTC/USDT`: 71,250 to 118,750 at midnight, and
@@ -55,26 +54,27 @@ const MARKET_LIST: &[u8] = b"/api/v3/exchangeInfo";
 const TIME: &[u8] = b"/api/v3/time";
 const PING: &[u8] = b"/api/v3/ping";
 
-/// The demo exchange. See the module documentation.
+/// The demo exchange.
 #[derive(Clone, Debug)]
 pub struct Demo {
     seed: u64,
     script: DemoScript,
-    /// What it plays in place of what it generates, by the id of a source. Requests for a path below `/ID`
-    /// are for that source, others for the first.
+    /// The recorded markets that it plays instead of generated ones, by the id of a source. Requests for a
+    /// path below `/ID` are for that source, other requests for the first.
     replay: Vec<(String, RecordedMarkets)>,
-    /// The weight of the requests of this minute, and its number on the monotonic clock.
+    /// The weight of the requests of this minute, and the number of the minute on the monotonic
+    /// clock.
     used: (u32, i64),
 }
 
-/// What a response has beside its body.
+/// A response without its body.
 #[derive(Debug)]
 pub struct DemoHead {
     /// The status.
     pub status: u16,
     /// Header fields, each with its line end.
     pub fields: String,
-    /// How much later it is sent.
+    /// How much later the response is sent.
     pub delay: Duration,
 }
 
@@ -86,7 +86,7 @@ struct CandleQuery {
     from: Option<i64>,
     /// The latest open time, inclusive, in milliseconds.
     to: Option<i64>,
-    /// Most rows. These are the oldest since `from`; without `from`, the newest up to `to`.
+    /// Most rows: the oldest rows since `from`, or without `from` the newest up to `to`.
     limit: i64,
 }
 
@@ -107,8 +107,8 @@ impl Demo {
         self.replay.push((source, markets));
     }
 
-    /// Responds to one GET request as [`Demo::respond`] does, unless the script lets it fail. `None`: the
-    /// connection closes without a response.
+    /// Responds to one GET request like [`Demo::respond`], unless the script makes it fail. `None` closes the
+    /// connection without a response.
     pub fn serve(
         &mut self,
         whole: &[u8],
@@ -145,7 +145,7 @@ impl Demo {
         Some(DemoHead { status, fields, delay: failure.delay })
     }
 
-    /// How a request for this path is to fail, if it is. It counts as one that has.
+    /// How a request for this path fails, if it does by the script. Counts the failure.
     fn failure(&mut self, path: &[u8]) -> Option<Failure> {
         let fail = &mut self.script.fail;
         let failure = match path {
@@ -164,10 +164,10 @@ impl Demo {
 
     /// Responds to one GET request of Binance's REST API: appends the JSON body to `body` and
     /// returns the status. `path` and `query` are raw, and the query has no question mark. Unknown
-    /// parameters are ignored. Nothing is percent-decoded, because no valid value needs it.
+    /// parameters are ignored. Nothing is percent-decoded, because no valid value needs escapes.
     ///
     /// The status is 200; 400 for a parameter that is missing or invalid; 404 for an unknown path.
-    /// The body of an error has the form of Binance's, `{"code","msg"}`.
+    /// The body of an error has the form of Binance's errors, `{"code","msg"}`.
     pub fn respond(&self, path: &[u8], query: &[u8], now: UnixMs, body: &mut Vec<u8>) -> u16 {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
         let Err((status, code, message)) = self.write_body(path, query, now, body) else {
@@ -271,8 +271,8 @@ impl Demo {
         }
     }
 
-    /// Writes a page of candles, oldest first, and at most as many as its limit. The first candle in the
-    /// history is the first that opens at the epoch or later, the last one is the forming candle.
+    /// Writes a page of candles, oldest first, at most as many as its limit. The history begins with the
+    /// first candle that opens at the epoch or later, and ends with the forming candle.
     fn klines(&self, listing: &DemoListing, page: &CandleQuery, now: UnixMs, out: &mut Vec<u8>) {
         let interval = page.interval;
         let lists = self.script.candles.get(&listing.symbol);
@@ -317,7 +317,7 @@ impl Demo {
     }
 }
 
-/// What stands in front of `/api/` in a path, and the rest.
+/// Splits a path in front of `/api/`.
 fn parts(path: &[u8]) -> (&[u8], &[u8]) {
     path.split_at(path.windows(5).position(|part| part == b"/api/").unwrap_or(0))
 }
@@ -355,7 +355,7 @@ fn number(query: &[u8], name: &str) -> Result<Option<i64>, Refusal> {
     digits(text).map(Some).ok_or((400, -1100, wrong))
 }
 
-/// What a request costs of the weight that Binance lets a client spend in a minute.
+/// The weight of a request. Binance limits the weight that a client may use in a minute.
 fn weight(path: &[u8], query: &[u8]) -> u32 {
     match path {
         TICKERS if !query.starts_with(b"symbol") => 80,

@@ -1,9 +1,9 @@
 //! Recorded candles, played as if they happened now.
 //!
-//! Owns the candles of each source and market. A candle that has ended is the recorded one, or what the
-//! shorter ones make. A forming candle is what the shorter ones make so far. Inside a minute nothing is
-//! recorded: in its four quarters, its price is at its open, high, low and close, and a quarter of its
-//! volume is traded in each. So its last quarter shows the recorded candle.
+//! Owns the candles of each source and market. A candle that has ended is the recorded one, or is joined from
+//! shorter ones. A forming candle is joined from the shorter ones so far. Inside a minute nothing is
+//! recorded: in the four quarters of a minute, the price is at its open, high, low and close, and a quarter
+//! of its volume is traded in each. So the last quarter shows the recorded candle.
 
 use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
@@ -24,7 +24,7 @@ pub struct RecordedMarket {
 pub type RecordedMarkets = BTreeMap<String, RecordedMarket>;
 
 impl RecordedMarket {
-    /// Adds a candle, which is later than the others of its interval.
+    /// Adds a candle. It must be later than the others of its interval.
     pub fn push(&mut self, interval: Stored, candle: &Candle) {
         let [prices @ .., volume] = candle.figures();
         let places = prices.map(Decimal::places).into_iter().max().unwrap_or_default();
@@ -76,7 +76,7 @@ impl RecordedMarket {
         opens.filter_map(move |open| self.candle(interval, open, now))
     }
 
-    /// The figures of the last 24 hours, to the minute. What the best bid and ask were is not recorded.
+    /// The figures of the last 24 hours, to the minute. Bid and ask are not recorded.
     pub(super) fn ticker(&self, now: UnixMs) -> Option<Ticker> {
         let start = Interval::M1.end_of(Interval::M1.open_of(now - DAY_MS));
         let hour = Interval::H1.end_of(Interval::H1.open_of(start - 1));
@@ -101,7 +101,7 @@ fn quarter(open: UnixMs, length: i64, now: UnixMs) -> i64 {
     ((now - open) * 4 / length).clamp(0, 3)
 }
 
-/// What is known of a candle while it forms.
+/// A recorded candle as it looks at `now`, while it forms.
 fn forming(whole: &Candle, end: UnixMs, now: UnixMs) -> Candle {
     let quarter = quarter(whole.open_time, end - whole.open_time, now);
     let Candle { open, high, low, close, volume, .. } = whole;
@@ -118,7 +118,7 @@ fn forming(whole: &Candle, end: UnixMs, now: UnixMs) -> Candle {
     Candle { open_time: whole.open_time, open, high, low, close, volume }
 }
 
-/// The candle that consecutive ones make.
+/// Joins consecutive candles into one.
 fn join(candles: impl Iterator<Item = Candle>) -> Option<Candle> {
     candles.reduce(|whole, next| Candle {
         high: whole.high.max(next.high),

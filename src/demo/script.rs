@@ -1,7 +1,7 @@
-//! A script: what the demo exchange serves in place of what it generates.
+//! A script: data that the demo exchange serves instead of generated data.
 //!
-//! Owns the form of the file. What the file does not say is generated. A list of candles owns the slots from
-//! its first to its last row: what it leaves out is a gap.
+//! Owns the form of the file. Data that is not in the file is generated. A list of candles replaces all slots
+//! from its first to its last row: a slot that it leaves out is a gap.
 
 use crate::config::forms::{AMOUNT, FIGURE, PLACES, SYMBOL, TIME, TextForm, WORDS, form};
 use crate::config::members::{count, millis};
@@ -18,15 +18,15 @@ object! {
     /// The whole of a script.
     #[derive(Clone, Debug, PartialEq)]
     pub struct DemoScript {
-        /// What the exchange's clock shows when this is read.
+        /// What the exchange's clock shows when the script is read.
         at: Option<UnixMs>, "at" TIME;
-        /// Markets that it lists too; `null`: it does not list this one.
+        /// Additional markets of the list; `null`: this market is not in the list.
         markets: BTreeMap<String, Option<ScriptMarket>>, "markets" (SYMBOL, ());
-        /// Quotes; `null`: it has none of this market.
+        /// Quotes; `null`: this market has no quote.
         quotes: BTreeMap<String, Option<Ticker>>, "quotes" (SYMBOL, ());
         /// Candles by interval.
         candles: BTreeMap<String, BTreeMap<Interval, Vec<Candle>>>, "candles" (SYMBOL, (INTERVAL, ()));
-        /// What fails.
+        /// Which requests fail.
         fail: FailingKinds, "fail";
     }
 }
@@ -35,7 +35,7 @@ object! {
     /// A market of the list.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ScriptMarket {
-        /// `TRADING`, or what Binance says of a market that halts.
+        /// `TRADING`, or Binance's status of a market that is halted.
         status: String = "TRADING".to_string(), "status" WORDS;
         /// Decimal places of a price.
         price_places: u8 = 2, "pricePlaces" PLACES;
@@ -45,7 +45,7 @@ object! {
 }
 
 object! {
-    /// What fails, by kind of request.
+    /// The failures, by kind of request.
     #[derive(Clone, Debug, PartialEq)]
     pub struct FailingKinds {
         /// Tickers.
@@ -65,7 +65,7 @@ object! {
     pub struct Failure {
         /// The status of the response; null: the usual response.
         status: Option<u16>, "status" count(400, 599);
-        /// How much later it comes.
+        /// How much later the response comes.
         delay: Duration, "delayMs" millis(0, 600_000);
         /// The seconds of `Retry-After`.
         retry_after: Option<u32>, "retryAfter" count(0, 86_400);
@@ -73,7 +73,7 @@ object! {
         drop: bool, "drop";
         /// True: the response is a list without items.
         empty: bool, "empty";
-        /// How many requests fail before all is well again; null: all.
+        /// How many requests fail; null: all.
         times: Option<u32>, "times" count(0, 1_000_000);
     }
 }
@@ -97,7 +97,7 @@ impl DemoScript {
     }
 }
 
-/// A row like those of a chart.
+/// A candle is a row like the rows of a chart.
 impl KeyType for Candle {
     type Rule = ();
 

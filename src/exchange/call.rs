@@ -1,4 +1,4 @@
-//! Calls: what can be asked of an exchange, and what it allows.
+//! Calls: the kinds of requests to an exchange, and its limits.
 
 use crate::interval::Stored;
 use crate::named::named;
@@ -28,15 +28,15 @@ pub enum Call<'a> {
     },
     /// Candles of one market.
     Candles {
-        /// The market's `candle_id`, or its `ticker_id` where it has none.
+        /// The market's `candle_id`, or its `ticker_id` if it has none.
         id: &'a str,
         /// The interval.
         interval: Stored,
-        /// First open time. Exchanges may answer with more on either side.
+        /// First open time. Exchanges may send more candles on either side.
         from: UnixMs,
         /// Last open time.
         to: UnixMs,
-        /// The exchange's clock: some keep old candles elsewhere.
+        /// The exchange's clock, because some exchanges have another endpoint for old candles.
         now: UnixMs,
     },
     /// The list of markets.
@@ -50,7 +50,7 @@ pub enum Call<'a> {
     Time,
 }
 
-/// What an exchange allows.
+/// The budget of requests that an exchange allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetLimit {
     /// The costs that may be spent ...
@@ -59,14 +59,14 @@ pub struct BudgetLimit {
     pub per: Duration,
 }
 
-/// Where a page of a list begins that is not the first one.
+/// Where a page after the first one begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextPage {
     /// Its number: the first page of all is 1.
     pub number: u32,
     /// The items of the pages before.
     pub offset: u64,
-    /// What the page before said of it; empty if pages are counted.
+    /// The cursor that the previous page gave for it; empty if pages are counted.
     pub cursor: Box<str>,
     /// The cursors of the pages before.
     pub before: Vec<Box<str>>,
@@ -77,7 +77,7 @@ pub struct NextPage {
 pub struct Way {
     /// The most markets of a request; `None`: all that the exchange has.
     pub markets: Option<usize>,
-    /// What a request for so many costs.
+    /// What such a request costs.
     pub cost: u32,
     /// The bytes of one ticker on the wire, about.
     pub bytes: u32,
@@ -86,13 +86,12 @@ pub struct Way {
 /// What one request for candles may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The most rows. A range must not have more slots than this: exchanges differ in which of its
-    /// rows they send then.
+    /// The most rows. A range must not have more slots than this, because exchanges differ in which
+    /// rows of a longer range they send.
     pub rows: usize,
     /// How many candles, back from the newest, the exchange serves; `None`: all.
     pub depth: Option<usize>,
-    /// True if the range may be wider where few of its slots have candles: the rows are then the first ones
-    /// in it.
+    /// True if the range may be wider, because the exchange sends the first rows of a range.
     pub wide: bool,
 }
 

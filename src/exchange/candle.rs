@@ -1,7 +1,7 @@
-//! Candles: from an item to a [`Candle`].
+//! Candles: makes a [`Candle`] of an item.
 //!
-//! Owns the fields of a candle and the check of each. It does not check that candles are aligned or
-//! in order: the market layer does.
+//! Owns the fields of a candle and the check of each. The market layer checks that candles are
+//! aligned and in order.
 
 use super::endpoint::{ANY, ByInterval, Counts, EndpointSpec, INTERVAL_NAME};
 use super::error::{ItemFault, Reject, WrongPart};
@@ -30,7 +30,7 @@ names! {
     }
 }
 
-/// The most rows of a page: a response of more is not held.
+/// The most rows of a page.
 const MOST_ROWS: u64 = 10_000;
 
 members! {
@@ -61,7 +61,7 @@ members! {
 }
 
 members! {
-    /// Where older candles are.
+    /// The endpoint of older candles.
     pub(super) struct Archive {
         /// The endpoint.
         call: EndpointSpec, "call";

@@ -1,9 +1,9 @@
-//! The check of a dialect's file: the rules between its members. And who is checked: the files that are
-//! built in and those that sources name. A dialect that was read lives as long as the program.
+//! The check of a dialect's file: the rules between its members. Also reads the dialects: the built-in files,
+//! and the files that sources name. A dialect that was read lives as long as the program.
 //!
-//! Reading has checked names, types and the bounds of numbers. This module checks that each call has the
-//! fields and placeholders that it needs and no others, and that costs fit the budget. It reports every
-//! fault with its line and member.
+//! Names, types and the bounds of numbers were checked while the file was read. This module checks that each
+//! call has the fields and placeholders that it needs and no others, and that costs fit the budget. It
+//! reports every fault with its line and member.
 
 use super::candle::CandleField;
 use super::dialect::{Dialect, DialectForm, TickerCall};
@@ -30,7 +30,7 @@ pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
     dialect.check_unread(report);
 }
 
-/// Fields that a request to an exchange has, or that say where its body ends.
+/// Header fields that every request has already, or that frame its body.
 const OWN_FIELDS: &str =
     "host user-agent accept accept-encoding connection content-length transfer-encoding";
 
@@ -39,7 +39,7 @@ fn expect_list(call: &EndpointSpec, member: &str, report: &mut Report) {
     report.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
 }
 
-/// Of two members that are one field, one would be read in vain.
+/// Reports two members for one field, because one of them would have no effect.
 fn check_once<F: Named>(fields: &TableOf<F>, member: &str, report: &mut Report) {
     if let Some(field) = fields.given_twice() {
         report.fault(member, format!("two members are `{}`", field.name()));
@@ -61,11 +61,11 @@ fn check_pages(pages: &PagesForm, member: &str, report: &mut Report) {
     report.expect(is_read, &format!("{member}.size"), message);
 }
 
-/// Which placeholders a call has values for.
+/// The placeholders that a call has values for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Values {
     None,
-    /// None, and all that there is comes, perhaps in pages.
+    /// None. The answer has everything, perhaps in pages.
     Pages,
     Id,
     Ids,
@@ -237,7 +237,8 @@ impl DialectForm {
         report.expect(has_assets, "markets.fields", message);
     }
 
-    /// Reports what no item sends and is no constant, and members that are named after unknown assets.
+    /// Reports constants for fields that cannot be constant, and members named after assets outside of
+    /// tickers.
     fn check_constants(&self, report: &mut Report) {
         let DialectForm { tickers, candles, markets, .. } = self;
         let numbers = &TickerField::ALL[TickerField::Bid.place()..TickerField::Time.place()];
@@ -253,7 +254,7 @@ impl DialectForm {
         report.expect(!candles.fields.0.names_assets(), "candles.fields", message);
     }
 
-    /// Reports figures that `stats` cannot bring, and names of assets that are none.
+    /// Reports figures that `stats` cannot bring, and assets that are renamed to themselves.
     fn check_words(&self, report: &mut Report) {
         let stats = self.tickers.stats.as_ref().and_then(|it| it.fields.as_ref());
         use TickerField::*;
@@ -270,7 +271,7 @@ impl DialectForm {
         }
     }
 
-    /// Reports what the file says in vain.
+    /// Reports members that have no effect.
     fn check_unread(&self, report: &mut Report) {
         let DialectForm { tickers, candles, markets, errors, .. } = self;
         let mut expect = |is_read: bool, member: &str, needs: &str| {
@@ -308,12 +309,12 @@ impl DialectForm {
     }
 }
 
-/// Files without the white space of their layout, as `scripts/build.rs` makes them.
+/// Includes the files without white space that `scripts/build.rs` makes.
 macro_rules! built_in {
     ($($name:literal)+) => { [$(include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json"))),+] };
 }
 
-/// In the order of `--help`.
+/// The built-in dialects, in the order of `--help`.
 static BUILT_IN: [&str; 14] = built_in! {
     "binance" "okx" "bybit" "kraken" "coinbase" "kucoin" "gate" "bitget" "binanceus" "bitstamp"
     "cryptocom" "htx" "mexc" "upbit"
@@ -324,17 +325,17 @@ static DIALECTS: LazyLock<Vec<Dialect>> = LazyLock::new(|| {
     BUILT_IN.iter().map(read).collect()
 });
 
-/// Most dialects of files that are kept: each takes some ten kilobytes, and a source that is reloaded with
-/// another file or other symbols takes one more. Nobody edits files so often without a restart.
+/// The most dialects of files that are kept. Each takes some ten kilobytes. Each reload of a source with
+/// another file or other symbols keeps one more. Nobody edits files that often without a restart.
 const KEPT_MOST: usize = 1000;
 
-/// Dialects of files that are kept.
+/// How many dialects of files are kept.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// The JSON Schema of a dialect's file, made from the structs that it is read into, in gzip.
 pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dialect-schema.json.gz"));
 
-/// The largest file of a dialect. The largest one of this build has 6 KB.
+/// The largest file of a dialect. The largest built-in one has 6 KB.
 pub const FILE_BYTES: usize = 256 * 1024;
 
 impl Dialect {
@@ -343,7 +344,7 @@ impl Dialect {
         DIALECTS.iter().find(|dialect| dialect.name() == name)
     }
 
-    /// True if so many more dialects of files may be kept.
+    /// True if this many more dialects of files may be kept.
     pub fn has_room(count: usize) -> bool {
         KEPT.load(Ordering::Relaxed) + count <= KEPT_MOST
     }
@@ -368,7 +369,7 @@ impl Dialect {
         DIALECTS.iter().map(Dialect::name)
     }
 
-    /// The dialect that this file's text describes, or everything that is wrong with it.
+    /// The dialect that this file's text describes, or all faults of the file.
     pub fn read(file: &str, text: &str) -> Result<Dialect, Vec<ConfigFault>> {
         let (mut form, mut report) = (DialectForm::default(), Report::default());
         if text.len() > FILE_BYTES {

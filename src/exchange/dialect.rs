@@ -1,8 +1,8 @@
 //! A dialect: the endpoints, limits and JSON of one exchange, as data.
 //!
-//! Owns the structs that a dialect's file is read into; what their members mean to each other is
-//! `check`'s. It sends nothing, reads no clock, and does not count what was spent: it only tells
-//! what a call costs.
+//! Owns the structs that a dialect's file is read into. `check` has the rules between their
+//! members. A dialect sends nothing, reads no clock, and does not count what was spent: it only
+//! tells what a call costs.
 
 use super::call::{BudgetLimit, Call, NextPage, Page, Way};
 use super::candle::{Archive, Candles};
@@ -22,15 +22,15 @@ use crate::config::{Secret, Url};
 use crate::interval::Stored;
 use std::time::Duration;
 
-/// Bytes of one market's ticker on the wire, in responses with all, several and one of them, where a file
-/// does not say it: most exchanges compress, and many tickers compress better.
+/// Bytes of one market's ticker on the wire, if a file does not say it: in responses with all tickers,
+/// several, and one. Most exchanges compress, and many tickers compress better than few.
 const BYTES_OF_ALL: u32 = 120;
 const BYTES_OF_SEVERAL: u32 = 200;
 const BYTES_OF_ONE: u32 = 350;
 
 /// The endpoints, limits and JSON of one exchange.
 pub struct Dialect {
-    /// What its file says.
+    /// The contents of its file.
     pub(super) file: DialectForm,
     /// The markets of an exchange without a list: base and quote of each.
     pub(super) named: Vec<(String, String)>,
@@ -49,9 +49,9 @@ members! {
         base_url: Url, "baseUrl" URL;
         /// What the exchange allows.
         budget: BudgetForm, "budget";
-        /// How every request carries the key that the source's configuration says, if the exchange wants one.
+        /// How every request carries the key from the source's configuration, if the exchange needs a key.
         key: Option<KeyForm> = None, "key";
-        /// How the exchange says that it will not answer.
+        /// How the exchange refuses a request.
         errors: Refusal = Refusal::default(), "errors";
         /// Tickers.
         tickers: Tickers, "tickers";
@@ -73,13 +73,13 @@ members! {
         one: Option<TickerCall> = None, "one";
         /// Several markets, by `{ids}`.
         several: Option<TickerCall> = None, "several";
-        /// What the ticker of one market lacks of the last 24 hours.
+        /// The figures of the last 24 hours that the ticker of one market lacks.
         stats: Option<TickerCall> = None, "stats";
         /// The unit of their times.
         time: Option<Unit> = None, "time";
         /// The members of a ticker, for the calls that do not say their own.
         fields: Option<TableOf<TickerField>> = None, "fields";
-        /// What is the same of every ticker and not sent, by field.
+        /// Values that are the same for every ticker and not sent, by field.
         constants: Constants<TickerField> = Constants::default(), "constants";
     }
 }
@@ -91,13 +91,13 @@ members! {
         call: EndpointSpec, "call";
         /// The members of its tickers, if they are others.
         fields: Option<TableOf<TickerField>> = None, "fields";
-        /// Bytes of one market's ticker as it comes, compressed where the exchange does that. It is the first
-        /// guess; responses tell better.
+        /// Bytes of one market's ticker on the wire, compressed if the exchange compresses. This is the first
+        /// estimate; responses correct it.
         bytes: Option<u32> = None, "bytes" count(1, 100_000);
         /// Of `several`: what stands between two ids.
         between: String = ",".to_owned(), "between" BETWEEN;
-        /// Of `several`: the most markets of a request, and what so many cost if that is not the cost of the
-        /// call. The fewest first.
+        /// Of `several`: the most markets of a request, and the cost of such a request if it is not the cost
+        /// of the call. The fewest markets first.
         sizes: Vec<SizeCost> = Vec::new(), "sizes";
     }
 }
@@ -109,7 +109,7 @@ members! {
         call: EndpointSpec, "call";
         /// The unit of the time.
         unit: Option<Unit> = None, "unit";
-        /// True if no body has the time of the exchange: it is then the `Date` field of this response.
+        /// True if no body has the time of the exchange. Then the time is the `Date` field of this response.
         date: bool = false, "date";
     }
 }
@@ -141,18 +141,19 @@ impl Dialect {
         self.file.time.date
     }
 
-    /// True if the exchange knows [`Call::Tickers`].
+    /// True if the exchange has [`Call::Tickers`].
     pub fn tickers_at_once(&self) -> bool {
         self.file.tickers.all.is_some()
     }
 
-    /// True if the exchange knows [`Call::Several`].
+    /// True if the exchange has [`Call::Several`].
     pub fn has_several(&self) -> bool {
         self.file.tickers.several.is_some()
     }
 
-    /// The ways to request tickers, but those that lack fields which the tickers of all have and `stats` does
-    /// not bring. One market at a time is one only if several cannot be requested.
+    /// The ways to request tickers. A way is left out if its tickers lack fields that the tickers of all
+    /// markets have and `stats` does not bring. Requests for one market are a way only if there is none for
+    /// several.
     pub fn ways(&self) -> Vec<Way> {
         let Tickers { all, one, several, stats, .. } = &self.file.tickers;
         let way = |it: &TickerCall, markets, cost: Option<u32>, bytes| Way {
@@ -179,7 +180,8 @@ impl Dialect {
         ways
     }
 
-    /// True if the exchange has a market list. If not, its markets are those that the source names.
+    /// True if the exchange has a market list. Otherwise its markets are the ones that the source
+    /// names.
     pub fn has_list(&self) -> bool {
         self.file.markets.call.is_some()
     }
@@ -189,13 +191,13 @@ impl Dialect {
         self.file.markets.ids(symbols)
     }
 
-    /// True if the ticker of a market lacks figures of the last 24 hours, which [`Call::Stats`]
-    /// brings. A quote is served without them too.
+    /// True if the ticker of a market lacks figures of the last 24 hours, and [`Call::Stats`]
+    /// brings them. A quote is served even without them.
     pub fn has_stats(&self) -> bool {
         self.file.tickers.stats.is_some()
     }
 
-    /// True if the time of all tickers of this call stands in one place.
+    /// True if this call has one time for all of its tickers.
     ///
     /// # Panics
     /// As [`Dialect::target`].
@@ -211,14 +213,15 @@ impl Dialect {
         }
     }
 
-    /// The header field (its name in lower case) that reports the budget: what is spent of it in the current
-    /// period, or what is left.
+    /// The header field that reports the budget, in lower case: what is spent in the current period, or what
+    /// is left.
     pub fn meter(&self) -> Option<&str> {
         let budget = &self.file.budget;
         budget.used.as_deref().or(budget.left.as_deref())
     }
 
-    /// The units that are spent in the current period, if that field tells this number.
+    /// The units that are spent in the current period, if the field of [`Dialect::meter`] has this
+    /// number.
     pub fn spent(&self, told: u64) -> u64 {
         let budget = &self.file.budget;
         match &budget.used {
@@ -255,7 +258,7 @@ impl Dialect {
         sized.unwrap_or_else(|| self.units_of(self.endpoint(call)))
     }
 
-    /// The costs of all calls, in words.
+    /// The costs of all calls, as text.
     pub fn costs(&self) -> String {
         let DialectForm { tickers, candles, markets, time, .. } = &self.file;
         let calls = [
@@ -282,7 +285,7 @@ impl Dialect {
         u32::try_from(call.cost_in(&self.file.budget)).unwrap_or(u32::MAX)
     }
 
-    /// Path and query of a page of what this call brings; `None`: the first one.
+    /// Path and query of a request for a page of this call. `None` is the first page.
     ///
     /// # Panics
     /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, for [`Call::Several`] if
@@ -316,7 +319,7 @@ impl Dialect {
         target.fill(&Call::MarketsOf { ids }, &values)
     }
 
-    /// Which step of the path to the items of a call leads nowhere in this body, in words.
+    /// Says which step of the path to a call's items leads nowhere in this body.
     pub fn missing(&self, call: &Call<'_>, body: &[u8]) -> Option<String> {
         let place = &self.endpoint(call).items;
         let (mut text, mut at) = (String::new(), find(body, &[]));
@@ -344,7 +347,7 @@ impl Dialect {
                 let archive = self.file.candles.archive.as_ref().filter(is_old);
                 archive.map_or(&self.file.candles.call, |archive| &archive.call)
             }
-            // Any answer will do for an exchange without a list.
+            // An exchange without a list gets any request that it answers.
             Call::Markets => self.file.markets.call.as_ref().unwrap_or(&self.file.time.call),
             Call::MarketsOf { .. } => {
                 let several = self.file.markets.several.as_ref();
@@ -355,7 +358,7 @@ impl Dialect {
         }
     }
 
-    /// What a call for tickers is, if this is one and the exchange has it.
+    /// The file's entry for a call for tickers, if this is one and the exchange has it.
     fn ticker_call(&self, call: &Call<'_>) -> Option<&TickerCall> {
         let found = match call {
             Call::Tickers => &self.file.tickers.all,

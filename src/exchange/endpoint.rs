@@ -1,4 +1,4 @@
-//! Endpoints: what a dialect's file says about one request, and what that costs.
+//! Endpoints: what a dialect's file says about one request, and the cost of the request.
 
 use super::json::Raw;
 use super::path::{Path, Place, Step};
@@ -10,16 +10,17 @@ use crate::config::{Node, Report};
 use crate::interval::Stored;
 use std::collections::BTreeMap;
 
-/// A number of requests, or of what they cost.
+/// A number of requests, or a cost.
 const COUNT: Number = count(1, 1_000_000_000);
 
 /// A period in which requests are limited: a day at most.
 const PERIOD: Number = count(1, 86_400_000);
 
-/// The most markets of a request: servers take targets of 8 KiB.
+/// The most markets of a request: servers accept targets of 8 KiB.
 pub(super) const MOST_IDS: u64 = 500;
 
-/// The most pages of a list, each a request: of 100 rows each, more than any exchange has markets.
+/// The most pages of a list. Each page is a request. With 100 rows each, these are more rows than
+/// any exchange has markets.
 const MOST_PAGES: u64 = 200;
 
 /// Any number.
@@ -30,7 +31,7 @@ const HEADER: TextForm<String> = form("the name of a header field in lower case"
     name(text, usize::MAX, |char| is_slug(char) || "_.".contains(char))
 });
 
-/// What stands in front of a key.
+/// The text in front of a key.
 const PREFIX: TextForm<String> = form("printable characters of ASCII", |text| {
     plain(text, text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()))
 });
@@ -42,11 +43,11 @@ pub(super) const INTERVAL_NAME: TextForm<String> =
     });
 
 members! {
-    /// What an exchange allows, and the header field that tells of it.
+    /// The budget that an exchange allows, and the header field that reports it.
     pub(super) struct BudgetForm {
         /// The costs that may be spent.
         units: u32, "units" COUNT;
-        /// The period of that.
+        /// The period in which they may be spent.
         per_ms: u32, "perMs" PERIOD;
         /// A header field (its name in lower case) with what is spent in the current period, in units.
         used: Option<String> = None, "used" HEADER;
@@ -60,7 +61,7 @@ members! {
     pub(super) struct KeyForm {
         /// The name of the field, in lower case.
         header: String, "header" HEADER;
-        /// What stands in front of the key: `Bearer `, with its blank.
+        /// The text in front of the key: `Bearer `, with its space.
         prefix: String = String::new(), "prefix" PREFIX;
     }
 }
@@ -72,26 +73,27 @@ members! {
         target: TargetTemplate, "target";
         /// What a request costs of the budget; 1 if neither this nor `limit` is there.
         cost: Option<u32> = None, "cost" ANY;
-        /// A limit of this endpoint alone, in place of its cost.
+        /// A limit of this endpoint alone, instead of a cost.
         limit: Option<Limit> = None, "limit";
         /// Where the items are.
         items: Place, "items";
-        /// Where the time of all tickers is, for tickers without a time of their own. If it is the path of a
-        /// member among the items, that is no item.
+        /// Where the time of all tickers is, for tickers without a time of their own. If the path leads to a
+        /// member among the items, this member is no item.
         stamp: Option<Path> = None, "stamp";
-        /// The pages behind the first, of a list of markets or the tickers of all that come in several.
+        /// The pages after the first, if the market list or the tickers of all markets come in several pages.
         pages: Option<PagesForm> = None, "pages";
     }
 }
 
 members! {
-    /// The pages of a list behind the first.
+    /// The pages of a list after the first.
     pub(super) struct PagesForm {
         /// Path and query of such a page, with `{page}`, `{offset}` or `{cursor}`.
         target: TargetTemplate, "target";
-        /// Where a page says what the cursor of the next one is. The last page says none.
+        /// Where a page has the cursor of the next page. The last page has none.
         cursor: Option<Path> = None, "cursor";
-        /// The rows of a full page: one with fewer is the last. Without it, the last page is an empty one.
+        /// The rows of a full page: a page with fewer rows is the last. Without `size`, the first empty page
+        /// is the last.
         size: Option<u32> = None, "size" count(1, 100_000);
         /// The most pages, the first included. A list with more is refused.
         most: u32 = 20, "most" count(2, MOST_PAGES);
@@ -101,9 +103,9 @@ members! {
 members! {
     /// A limit of one endpoint.
     pub(super) struct Limit {
-        /// So many requests.
+        /// The most requests in a period.
         calls: u32, "calls" COUNT;
-        /// In any such period.
+        /// The length of the period. The limit holds for any period of this length.
         per_ms: u32, "perMs" PERIOD;
     }
 }
@@ -111,17 +113,17 @@ members! {
 members! {
     /// What a request for the tickers of several markets costs, by their number.
     pub(super) struct SizeCost {
-        /// For so many markets at most.
+        /// The most markets of such a request.
         most: u32, "most" count(1, MOST_IDS);
         /// What it costs, if that is not the cost of the call.
         cost: Option<u32> = None, "cost" COUNT;
     }
 }
 
-/// Something of each stored interval.
+/// A value for each stored interval.
 pub(super) type ByInterval<T> = BTreeMap<Stored, T>;
 
-/// A number of candles: of all intervals alike, or of each.
+/// A number of candles: one for all intervals, or one for each.
 #[derive(Default)]
 pub(super) struct Counts(ByInterval<u32>);
 
@@ -149,7 +151,7 @@ impl KeyType for Counts {
 }
 
 impl EndpointSpec {
-    /// True if the time of all tickers is the value of this member, one among the items.
+    /// True if this member among the items is the time of all tickers.
     pub(super) fn is_stamp(&self, name: Raw<'_>) -> bool {
         let stamp = self.stamp.as_deref().and_then(<[Step]>::split_last);
         match (stamp, name) {
@@ -160,8 +162,9 @@ impl EndpointSpec {
         }
     }
 
-    /// What a request costs of this budget. For a request with a limit of its own, it is the lowest cost
-    /// that keeps that limit, even if several whole budgets are spent on it within the limit's period.
+    /// The cost of a request in units of this budget. For an endpoint with a limit of its own, it is the
+    /// lowest cost that keeps the limit, even if several whole budgets are spent on it within the limit's
+    /// period.
     pub(super) fn cost_in(&self, budget: &BudgetForm) -> u64 {
         match (&self.limit, self.cost) {
             (Some(limit), _) => {

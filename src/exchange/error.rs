@@ -1,6 +1,6 @@
 //! Errors: of one item ([`Reject`]), or of a whole body ([`ReadError`]).
 //!
-//! Owns their texts for logs.
+//! Owns the texts of these errors for the log.
 
 use crate::named::named;
 use crate::time::UnixMs;
@@ -13,11 +13,11 @@ pub struct Reject<'a> {
     pub id: Option<&'a str>,
     /// The part of the item.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// What is wrong with that part.
     pub fault: ItemFault,
     /// The open time of a candle, if it was readable.
     pub time: Option<UnixMs>,
-    /// What was found and what the dialect expects, if the item as a whole is of another type.
+    /// What was found and what the dialect expects, if the whole item has the wrong type.
     pub shapes: Option<[&'static str; 2]>,
 }
 
@@ -47,8 +47,7 @@ named! {
 /// Why a whole body is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// Not JSON, at its top neither an array nor an object, or nested deeper than anything an exchange
-    /// sends.
+    /// Not JSON, or neither an array nor an object at its top, or nested too deeply.
     Malformed {
         /// The byte of the body, from 0.
         at: u64,
@@ -67,21 +66,21 @@ pub enum ReadError {
         /// What the body should hold.
         expected: &'static str,
     },
-    /// The exchange says why it does not answer.
+    /// The exchange refuses the request and says why.
     Refused {
         /// Its code.
         code: String,
         /// Its message.
         message: String,
-        /// What that means.
+        /// What the refusal means.
         kind: RefusalKind,
     },
     /// A list has more pages than its dialect permits.
     TooManyPages {
-        /// As many.
+        /// The most permitted pages.
         most: u32,
     },
-    /// A page says of the next one what a page before has said, or nothing that is a text or a number.
+    /// The cursor of the next page was the cursor of an earlier one, or is neither a text nor a number.
     WrongCursor,
     /// The head has no date, or an old one, and the exchange has no other clock.
     NoDate,

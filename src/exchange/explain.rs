@@ -1,19 +1,20 @@
-//! Explaining: which text of a body is which field, for a person who writes a dialect.
+//! Explaining: shows which text of a body is which field, for a person who writes a dialect.
 //!
-//! Owns no rule of its own: a reading tells what it has seen.
+//! It has no rules of its own: a reading passes in what it has read.
 
 use super::json::Raw;
 use super::shape::{ItemFields, ItemForm};
 
-/// The most of an item that is shown.
+/// The most characters of an item that are shown.
 const ITEM_CHARS: usize = 600;
 
 /// An item as it was sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Its text, cut at its end if it is long.
+    /// The text of the item, cut at its end if it is long.
     pub item: String,
-    /// Each field of the dialect's table, and the text that was sent for it; empty: none.
+    /// Each field of the dialect's table, and the text that was sent for it. The text is empty if
+    /// none was sent.
     pub fields: Vec<(String, String)>,
 }
 

@@ -1,7 +1,7 @@
-//! Tables of fields: how a dialect's file says which member of an item is which field, and which is none.
+//! Tables of fields: how a dialect's file says which member of an item is which field.
 //!
-//! Owns the form of tables and constants in JSON, and what is wrong with them. `shape` walks through items
-//! along a table.
+//! Owns the form of tables and constants in JSON, and the faults in them. `shape` walks through items along a
+//! table.
 
 use super::json::Raw;
 use super::path::Step;
@@ -12,13 +12,13 @@ use crate::decimal::Decimal;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
+/// The most entries of one table, and the deepest nesting of tables. Exchanges need less than half.
 const ENTRIES: usize = 100;
 const DEPTH: usize = 8;
 
 const TABLE: &str = "the name of a field, or a table of members or positions";
 
-/// The member of a table that says by which member objects of several kinds are told apart.
+/// The member of a table that names the member by which objects of several kinds are told apart.
 const BY: &str = "$by";
 
 /// Names of members that stand for the assets of the item's market: base and quote.
@@ -38,12 +38,12 @@ pub(super) enum MemberTable {
     Tagged {
         /// The path to the member that tells the kind.
         tag: [Step; 1],
-        /// What the members of each kind are.
+        /// The members of each kind.
         kinds: Entries,
     },
 }
 
-/// Members by name, ideally in the order in which they are sent.
+/// Members by name. They are found fastest in the order in which they are sent.
 pub(super) type Entries = Vec<(Box<str>, MemberTable)>;
 
 impl Default for MemberTable {
@@ -68,7 +68,7 @@ impl<F: Named> KeyType for TableOf<F> {
     }
 }
 
-/// Values of fields of this kind that no item sends, or not each.
+/// Values of fields that no item has, or not every item.
 #[derive(Default)]
 pub(super) struct Constants<F>(pub(super) Vec<(usize, Box<str>)>, PhantomData<F>);
 
@@ -95,18 +95,18 @@ impl<F: Named + Default> KeyType for Constants<F> {
 }
 
 impl<F: Named> Constants<F> {
-    /// True if there is one of this field.
+    /// True if there is a constant of this field.
     pub(super) fn has(&self, field: F) -> bool {
         self.0.iter().any(|(place, _)| *place == field.place())
     }
 
-    /// Adds one.
+    /// Adds a constant.
     pub(super) fn add(&mut self, field: F, text: &str) {
         self.0.push((field.place(), text.into()));
     }
 
-    /// Reports constants that are none: fields other than these numbers and assets, numbers that cannot be
-    /// read.
+    /// Reports wrong constants: fields other than these numbers and assets, and numbers that cannot be
+    /// parsed.
     pub(super) fn check(&self, numbers: &[F], assets: &[F], member: &str, report: &mut Report) {
         let is_of = |fields: &[F], place: usize| fields.iter().any(|field| field.place() == place);
         for (at, (place, text)) in self.0.iter().enumerate() {
@@ -124,7 +124,7 @@ impl<F: Named> Constants<F> {
         }
     }
 
-    /// Reports fields that are a constant and a member of this table.
+    /// Reports fields that are both a constant and a member of this table.
     pub(super) fn check_beside(&self, fields: &TableOf<F>, member: &str, report: &mut Report) {
         for field in F::ALL.iter().filter(|field| self.has(**field) && fields.has(**field)) {
             let member = format!("{member}.{}", field.name());
@@ -146,7 +146,8 @@ impl<F: Named> TableOf<F> {
         found
     }
 
-    /// A field that two members are, but for members of which an item has only one.
+    /// A field that two members are. Members of different kinds of objects do not count, because an
+    /// item has only one of them.
     pub(super) fn given_twice(&self) -> Option<F> {
         let (mut seen, mut twice) = (Vec::new(), None);
         self.0.collect(&mut seen, &mut twice);
@@ -155,7 +156,7 @@ impl<F: Named> TableOf<F> {
 }
 
 impl MemberTable {
-    /// The tables in it, with the names of those that are members.
+    /// The inner tables. A table of a member comes with its name, others with an empty one.
     fn inner(&self) -> Vec<(&str, &MemberTable)> {
         match self {
             MemberTable::Is(_) | MemberTable::Each(_) => Vec::new(),
@@ -166,7 +167,7 @@ impl MemberTable {
         }
     }
 
-    /// Notes the fields of the table, and one of them that is there already.
+    /// Adds the fields of the table to `seen`. Sets `twice` to a field that was in `seen` already.
     fn collect(&self, seen: &mut Vec<usize>, twice: &mut Option<usize>) {
         let before = seen.clone();
         for (_, table) in self.inner() {
@@ -184,7 +185,7 @@ impl MemberTable {
         }
     }
 
-    /// The fields that a value is which is no array and no object.
+    /// The fields that a value which is neither array nor object stands for.
     pub(super) fn own(&self) -> &[usize] {
         match self {
             MemberTable::Is(field) => std::slice::from_ref(field),
@@ -205,13 +206,13 @@ impl MemberTable {
         inner.any(|(name, table)| ASSETS.contains(&name) || table.names_assets())
     }
 
-    /// True if this is the table of such a value.
+    /// True if the table is for values of this type.
     pub(super) fn takes(&self, value: Raw<'_>) -> bool {
         let fits = (self, value);
         matches!(fits, (MemberTable::In(_), Raw::Object(_)) | (MemberTable::At(_), Raw::Array(_)))
     }
 
-    /// What it says that an item is, for messages.
+    /// The type of an item by this table, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             MemberTable::In(_) => "an object",
@@ -220,7 +221,7 @@ impl MemberTable {
         }
     }
 
-    /// Reads a table that lies so deep in others. The fields have these names.
+    /// Reads a table. `names` are the names of the fields, `depth` the number of tables around it.
     fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> MemberTable {
         if let Some(text) = node.text() {
             let place = |name| names.iter().position(|known| *known == name);

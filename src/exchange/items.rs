@@ -1,12 +1,12 @@
 //! The item reader: finds one item after another in a JSON body that arrives in pieces.
 //!
-//! It goes through the body by *entries*. An entry is an item; or a member or an element that is not on
-//! the path to the items; or, on that path, the opening bracket of a container, with the member's name.
-//! An entry that lies whole in the fed bytes is read there, without a copy.
+//! It goes through the body by *entries*. An entry is an item, or a member or an element that is not on the
+//! path to the items. On the path, an entry is the opening bracket of a container, with the member's name. An
+//! entry that is complete in the fed bytes is read there, without a copy.
 //!
-//! Owns the *partial* entry, the front of one whose end has not arrived yet, and the *envelope*, which is
-//! everything outside of the items. Both are limited in size. It never looks back, and does not know
-//! what an item means.
+//! Owns the *partial* entry, which is the front of an entry whose end has not arrived yet, and the
+//! *envelope*, which is everything outside of the items. Both are limited in size. The reader never goes
+//! back, and does not know what an item means.
 
 #[cfg(test)]
 mod tests;
@@ -18,13 +18,14 @@ use super::path::{Form, Place, Step};
 /// The most bytes of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// One item, whether it came in pieces or not.
+    /// The bytes of one item.
     pub item_bytes: usize,
-    /// Everything outside of the items, with the white space inside its values.
+    /// The bytes of everything outside of the items, white space inside of values included.
     pub envelope_bytes: usize,
 }
 
-/// An envelope holds codes, a time, perhaps the exchange's own limits: all recorded ones are below 1 KiB.
+/// The most bytes of an envelope. It holds codes, a time, perhaps the exchange's own limits. All recorded
+/// envelopes are below 1 KiB.
 const ENVELOPE_BYTES: usize = 16 * 1024;
 
 impl From<&crate::config::Limits> for Caps {
@@ -34,29 +35,30 @@ impl From<&crate::config::Limits> for Caps {
 }
 
 /// Takes the item at the cursor, which is an element, or a member's name, colon and value, and moves the
-/// cursor after it. After [`Stop::Cut`] the same item comes again with more bytes, so nothing of it may
-/// be used before. `None`: an item that is longer than the limit, and was passed unread.
+/// cursor after it. After [`Stop::Cut`] the same item comes again with more bytes, so no part of a cut item
+/// may be used. `None` stands for an item above the limit, which was skipped unread.
 pub(super) type Take<'t> = dyn FnMut(Option<&mut Cursor<'_>>) -> Result<(), Stop> + 't;
 
 /// What follows an entry.
 const SEPARATOR: &str = "a comma or a closing bracket";
 
-/// One body on its way through.
+/// The reader of one body.
 pub(super) struct Items {
     place: &'static Place,
     caps: Caps,
     state: State,
-    /// The open containers: those on the path, outermost first, and the one that holds the items.
+    /// The open containers, outermost first: the ones on the path, and the one that holds the
+    /// items.
     open: Vec<Container>,
     /// True if there was a container of items, perhaps an empty one.
     pub(super) found: bool,
-    /// Everything outside of the items: JSON, once the body is whole.
+    /// Everything outside of the items. It is JSON once the body is complete.
     pub(super) envelope: Vec<u8>,
     partial: Vec<u8>,
-    /// True if the partial entry is an item above the limit, of which nothing is kept.
+    /// True if the partial entry is an item above the limit. None of its bytes are kept.
     is_too_long: bool,
     extent: Extent,
-    /// The number of bytes of the body before those being fed.
+    /// The number of bytes of the body before the bytes that are being fed.
     passed: u64,
 }
 
@@ -82,7 +84,7 @@ struct Container {
     index: u16,
 }
 
-/// How far the partial entry goes: enough of the grammar to find its end.
+/// The state of the scan for the end of the partial entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     depth: usize,
@@ -125,8 +127,8 @@ impl Items {
         Ok(())
     }
 
-    /// Passes entries and what is between them, up to one that goes on after these bytes, and returns the
-    /// number of bytes. `fed` is the place of the first one in the body.
+    /// Reads entries and what is between them, up to an entry that these bytes cut. Returns the number of
+    /// bytes read. `fed` is the place of the first byte in the body.
     fn among_entries(
         &mut self,
         bytes: &[u8],
@@ -170,7 +172,8 @@ impl Items {
         Ok(bytes.len())
     }
 
-    /// Reads the entry at the cursor. After [`ReadError::CutShort`] it comes again with more bytes.
+    /// Reads the entry at the cursor. After [`ReadError::CutShort`] the entry comes again with more
+    /// bytes.
     fn entry(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -219,7 +222,8 @@ impl Items {
         (past.position() - begin > cap).then_some(past)
     }
 
-    /// Passes an entry outside of the items. If it is a bracket on the path, returns the one that closes it.
+    /// Passes an entry outside of the items. If it is an opening bracket on the path, returns the closing
+    /// one.
     fn pass_outside(&self, cursor: &mut Cursor<'_>) -> Result<Option<u8>, Stop> {
         let path = &self.place.path;
         let is_on_path = match self.open.last() {
@@ -247,7 +251,7 @@ impl Items {
         }
     }
 
-    /// Copies the rest of the partial entry, and reads it when it is whole.
+    /// Copies the rest of the partial entry, and reads the entry when it is complete.
     fn in_partial(
         &mut self,
         bytes: &[u8],
@@ -263,7 +267,7 @@ impl Items {
             self.check_envelope(length)?;
         }
         if self.is_too_long {
-            // Only its end matters.
+            // Only the end of the item matters.
             self.partial.clear();
             if end.is_some() && self.extent.depth == 0 {
                 self.is_too_long = false;
@@ -279,7 +283,7 @@ impl Items {
         let mut entry = std::mem::take(&mut self.partial);
         let is_open = self.extent.depth > 0;
         if !is_open {
-            // A number has no end of its own, so the cursor must see what follows it.
+            // Only the byte after a number shows that the number has ended.
             entry.extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
         }
         let mut cursor = Cursor::new(&entry);
@@ -317,7 +321,7 @@ impl Items {
         Ok(())
     }
 
-    /// Refuses so many more bytes of the envelope, if they are too many.
+    /// Fails if the envelope gets too long with this many more bytes.
     fn check_envelope(&self, length: usize) -> Result<(), ReadError> {
         let cap = self.caps.envelope_bytes;
         match length + self.envelope.len() > cap {
@@ -329,8 +333,8 @@ impl Items {
 
 impl Extent {
     /// Where the entry ends in its next bytes: after the bracket that closes it, or before the comma or
-    /// bracket that follows it. Its outermost opening bracket counts as an end too, because it may lead
-    /// to the items. The content is not checked.
+    /// bracket that follows it. The outermost opening bracket counts as an end too, because it may lead to
+    /// the items. The content is not checked.
     fn end_in(&mut self, bytes: &[u8], fed: u64) -> Result<Option<usize>, ReadError> {
         for (at, byte) in bytes.iter().enumerate() {
             if self.string {

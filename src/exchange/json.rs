@@ -1,20 +1,20 @@
 //! A cursor over JSON text: the tokens of RFC 8259 as borrowed bytes.
 //!
-//! Owns the grammar: what a value is, where it ends, how deep it may go. It tells a value that the
-//! bytes cut off ([`Stop::Cut`]) from a wrong one, so that a reader may come back with more bytes.
+//! Owns the grammar: what a value is, where it ends, how deeply it may be nested. It tells a cut
+//! value ([`Stop::Cut`]) from a wrong one, so that a reader may come back with more bytes.
 //!
-//! It never copies and never converts numbers. It does not check UTF-8: whoever needs text does.
+//! It never copies and never converts numbers. It does not check UTF-8: a caller that needs text
+//! does.
 //!
-//! serde_json reads the same grammar, but cannot tell a cut value from a wrong one without reading
-//! it again. Its `RawValue` took twice the time of this cursor for the tickers of all markets.
+//! serde_json is not used: it cannot tell a cut value from a wrong one without reading the value
+//! again. Its `RawValue` took twice the time of this cursor for the tickers of all markets.
 
 #[cfg(test)]
 mod tests;
 
 use memchr::memchr;
 
-/// The deepest nesting of arrays and objects that the cursor goes through at once: an item, a value outside
-/// of the items, or a member that is read by itself. Exchanges stay below ten.
+/// The deepest nesting of arrays and objects in one value that the cursor passes. Exchanges stay below ten.
 pub(super) const MAX_DEPTH: usize = 32;
 
 /// The `expected` text for a value that is nested too deeply.
@@ -25,7 +25,7 @@ pub(super) const NO_DEEPER: &str = "no deeper nesting";
 pub(super) enum Stop {
     /// The bytes end inside the value.
     Cut,
-    /// Not JSON, or deeper than [`MAX_DEPTH`]: where, and what was expected.
+    /// Not JSON, or deeper than [`MAX_DEPTH`]. Has the position, and what was expected there.
     Malformed(usize, &'static str),
 }
 
@@ -40,10 +40,10 @@ pub(super) enum Raw<'a> {
     Bool(bool),
     /// The digits.
     Number(&'a [u8]),
-    /// `NaN`, `Infinity` and `-Infinity`: not JSON, but some encoders write them. They are values
-    /// that are not numbers, so that one bad market does not spoil the whole body.
+    /// `NaN`, `Infinity` and `-Infinity`: not JSON, but some encoders write them. The cursor
+    /// accepts them as values, so that one bad market does not spoil the whole body.
     NotANumber,
-    /// What is between the quotes, if it has no escapes.
+    /// The text between the quotes, if it has no escapes.
     Text(&'a [u8]),
     /// A text with escapes, quotes included.
     Escaped(&'a [u8]),
@@ -54,7 +54,7 @@ pub(super) enum Raw<'a> {
 }
 
 impl Raw<'_> {
-    /// What it is, for messages.
+    /// The type of the value, for messages.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Raw::Object(_) => "an object",
@@ -79,8 +79,8 @@ const WORDS: [(&[u8], Raw<'static>); 6] = [
 
 /// A place in JSON text.
 ///
-/// The functions called for each token are inlined explicitly. The compiler does not do it alone,
-/// and calls that pass a `Result` of a [`Raw`] through memory took a sixth of the time.
+/// The functions called for each token are inlined explicitly. The compiler does not inline them by
+/// itself, and calls that pass a `Result` of a [`Raw`] through memory took a sixth of the time.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -166,8 +166,8 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
-    /// Passes the rest of the object that the cursor is in, before its `first` member or after another
-    /// one. Of an object without another one in it, only quotes and brackets are checked.
+    /// Passes the rest of the object that the cursor is in. `first` is true before the first member. If no
+    /// container is nested in the rest, only quotes and brackets are checked.
     pub(super) fn rest_of_object(&mut self, mut first: bool) -> Result<(), Stop> {
         let rest = &self.bytes[self.at..];
         let flat = &rest[..memchr(b'}', rest).ok_or(Stop::Cut)?];
@@ -204,7 +204,7 @@ impl<'a> Cursor<'a> {
         self.value_in(0)
     }
 
-    /// The same for a value in so many arrays and objects.
+    /// Passes one value that lies in `depth` arrays and objects.
     #[inline(always)]
     fn value_in(&mut self, depth: usize) -> Result<Raw<'a>, Stop> {
         match self.peek()? {
@@ -261,7 +261,7 @@ impl<'a> Cursor<'a> {
         Ok(Raw::Number(&self.bytes[begin..self.at]))
     }
 
-    /// Passes one digit or more; another byte follows them.
+    /// Passes one digit or more. The bytes are cut if no other byte follows.
     #[inline(always)]
     fn digits(&mut self) -> Result<(), Stop> {
         let begin = self.at;
@@ -301,8 +301,8 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Passes a whole array or object, which lies in so many others. It calls itself for those in it,
-    /// [`MAX_DEPTH`] times at most.
+    /// Passes a whole array or object that lies in `depth` others. It is recursive, at most [`MAX_DEPTH`]
+    /// times.
     fn container(&mut self, depth: usize) -> Result<Raw<'a>, Stop> {
         if depth == MAX_DEPTH {
             return Err(self.malformed(NO_DEEPER));
@@ -346,13 +346,14 @@ impl<'a> Cursor<'a> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x8080_8080_8080_8080;
 
-/// True if `bytes` start with `text`. Texts are short: a call that compares them took a tenth of the time.
+/// True if `bytes` start with `text`. It compares words, because texts are short: a library call for it took
+/// a tenth of the time.
 #[inline(always)]
 fn starts_with(bytes: &[u8], text: &[u8]) -> bool {
     let Some(bytes) = bytes.get(..text.len()) else {
         return false;
     };
-    // The last eight overlap those before them.
+    // The last eight bytes may overlap the ones before them.
     let ends = (bytes.last_chunk::<8>(), text.last_chunk::<8>());
     let mut eights = bytes.as_chunks::<8>().0.iter().zip(text.as_chunks::<8>().0);
     match ends {
@@ -377,8 +378,8 @@ fn digits(bytes: &[u8]) -> usize {
     at + bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The number of bytes before the first quote, backslash or control character. It reads eight at a
-/// time, because strings are most of a body.
+/// The number of bytes before the first quote, backslash or control character. It reads eight bytes
+/// at a time, because strings are most of a body.
 #[inline(always)]
 fn plain_bytes(bytes: &[u8]) -> usize {
     // Sets the top bit of each byte below `limit`. The lowest set bit is right; a borrow can only

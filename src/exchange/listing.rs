@@ -1,7 +1,7 @@
-//! Listings: from an item of a market list to a [`MarketInfo`].
+//! Listings: makes a [`MarketInfo`] of an item of a market list.
 //!
 //! Owns the fields of a listing and the rules for each: steps become decimal places, and a limit of
-//! zero is no limit. It does not check names: the catalog does.
+//! zero is no limit. The catalog checks the names.
 
 use super::endpoint::{EndpointSpec, MOST_IDS};
 use super::error::{ItemFault, Reject, WrongPart};
@@ -28,7 +28,7 @@ names! {
         CandleId "candleId"
         Base "base"
         Quote "quote"
-        /// What is traded, of which only `kinds` are taken.
+        /// What is traded. Only markets of `kinds` are taken.
         Kind "kind"
         /// Base and quote in one text, in one of the forms of `pair`. Takes precedence.
         Pair "pair"
@@ -47,7 +47,7 @@ names! {
         PriceMax "priceMax"
         CostMin "costMin"
         CostMax "costMax"
-        /// The smallest cost in USDT, of any market. Used only if that is the quote asset.
+        /// The smallest cost in USDT. Used only for markets whose quote asset is USDT.
         CostMinUsdt "costMinUsdt"
         Taker "taker"
         Maker "maker"
@@ -65,36 +65,38 @@ const COMMON_NAME: TextForm<String> = form("an asset of 1 to 20 A-Z and 0-9", |t
 members! {
     /// The market list, and how an exchange writes it.
     pub(super) struct ListingForm {
-        /// The endpoint. Without it the exchange has no list: the markets are those that the source's
-        /// `symbols` name, with ids in the first form of `pair`.
+        /// The endpoint. Without it the exchange has no list: its markets are the source's `symbols`, with
+        /// ids in the first form of `pair`.
         call: Option<EndpointSpec> = None, "call";
         /// The part of the list with some markets.
         several: Option<NamedForm> = None, "several";
         /// The members of a market.
         fields: Option<TableOf<ListingField>> = None, "fields";
-        /// What the names of the markets are, in a list that is an object: `id`, if it is left out.
+        /// The fields that the names of the members are, in a list that is an object. It is `id` if
+        /// this is left out.
         name: Option<TableOf<ListingField>> = None, "name";
-        /// What is the same of every market and not in the list, by field.
+        /// Values that are the same for every market and not in the list, by field.
         constants: Constants<ListingField> = Constants::default(), "constants";
         /// The quote asset of every market, if the list does not say it: the constant `quote`.
         quote: Option<String> = None, "quote";
-        /// What the ids of the list are in tickers and in calls, if they are written otherwise
-        /// there: `t{id}`.
+        /// The form of the list's ids in tickers and in calls, if it is another one: `t{id}`.
         id: Option<String> = None, "id" ID_FORM;
         /// The name in requests of candles, made of both assets as the exchange writes them.
         candle_id: Option<Pair> = None, "candleId";
         /// The statuses of a market that trades.
         open: Vec<Box<str>> = Vec::new(), "open";
-        /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`,
+        /// Forms of `pair`. The first one that fits is used: `{quote}-{base}`, `t{base:3}{quote:3}`,
         /// `{base}{quote=usdt}`.
         pair: Vec<Pair> = vec![Pair::default()], "pair";
         /// True if assets are written in lower case.
         lower_case: bool = false, "lowerCase";
         /// Assets that have another name elsewhere.
         renamed: BTreeMap<String, String> = BTreeMap::new(), "renamed" (OWN_NAME, COMMON_NAME);
-        /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
+        /// The values of `kind` of markets that are taken, if not all are (for example spot, but
+        /// not futures).
         kinds: Vec<Box<str>> = Vec::new(), "kinds";
-        /// Ends of the ids of markets to skip (dark pools of Kraken), and begins: `f*`.
+        /// The ends of the ids of markets to skip (dark pools of Kraken), or their beginnings:
+        /// `f*`.
         skipped: Vec<Box<str>> = Vec::new(), "skipped";
         /// The unit of fees.
         fees: FeeUnit = FeeUnit::Fraction, "fees";
@@ -102,11 +104,11 @@ members! {
 }
 
 members! {
-    /// How the list is requested for some markets alone.
+    /// How the list is requested for some markets only.
     pub(super) struct NamedForm {
         /// The endpoint, with `{ids}`.
         call: EndpointSpec, "call";
-        /// The ids of markets whose list has not come, made of both assets as the exchange writes them.
+        /// The form of the ids before the list has come, made of both assets as the exchange writes them.
         ids: String, "ids" MADE_FORM;
         /// What stands between two ids.
         between: String = ",".to_owned(), "between" BETWEEN;
@@ -115,8 +117,8 @@ members! {
     }
 }
 
-/// So many markets are requested by their names at least, in several requests if one takes fewer. By then
-/// the requests take as long as the whole list.
+/// Up to this many markets are always requested by their names, in several requests if one request takes
+/// fewer. For more markets, the whole list is as fast.
 const LEAST_NAMED: usize = 10;
 
 names! {
@@ -139,7 +141,7 @@ impl ListingForm {
         }
     }
 
-    /// The ids of these symbols, if the list may be requested for them alone.
+    /// The ids of these symbols, if the list may be requested for them only.
     pub(super) fn ids(&self, symbols: &[String]) -> Option<Vec<String>> {
         let most = |it: &NamedForm| LEAST_NAMED.max(it.most as usize);
         let form = self.several.as_ref().filter(|it| (1..=most(it)).contains(&symbols.len()))?;
@@ -151,7 +153,7 @@ impl ListingForm {
         symbols.iter().map(id).collect()
     }
 
-    /// Divides these ids among the requests that the list of their markets takes.
+    /// Divides these ids among the requests for the list of their markets.
     pub(super) fn parts<'i>(&self, ids: &'i [String]) -> Chunks<'i, String> {
         ids.chunks(self.several.as_ref().map_or(1, |it| it.most as usize))
     }
@@ -253,7 +255,7 @@ fn rules(
 ) -> Result<MarketRules, WrongPart> {
     use ListingField::*;
     let number = |field, label| unsigned(fields.get(field)).map_err(|fault| (label, fault));
-    // Exchanges write zero where they set no limit.
+    // Exchanges write zero if there is no limit.
     let limit = |field, label| Ok(number(field, label)?.filter(|limit| !limit.is_zero()));
     let bounds = |min, max, label| Ok(Bounds { min: limit(min, label)?, max: limit(max, label)? });
     let places = |step, count, label| match limit(step, label)? {

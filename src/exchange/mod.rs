@@ -1,26 +1,26 @@
-//! Exchanges: their endpoints, and the JSON that they answer with.
+//! Exchanges: their endpoints, and the JSON of their answers.
 //!
-//! Owns the [`Dialect`]s, one file of JSON each, and the one reader that works by them: a [`Call`]
-//! becomes the target of a request, and the body of its response, fed to a [`Reading`] as it
-//! arrives, becomes records in a [`Sink`]. Numbers keep every digit.
+//! Owns the [`Dialect`]s, one file of JSON each, and the one reader that works by them. A [`Call`]
+//! becomes the target of a request. The body of the response is fed to a [`Reading`] as it arrives,
+//! and becomes records in a [`Sink`]. Numbers keep every digit.
 //!
 //! It opens no connection and does not decide when to send a request. Of HTTP it knows only the
-//! status, and it does not know which markets are served. It never holds a body: an item (a ticker,
-//! a candle, a market) is read where it lies, and only the front of a cut one is kept, up to a
+//! status, and it does not know which markets are served. It never holds a whole body: an item (a
+//! ticker, a candle, a market) is read where it lies. Only the front of a cut item is kept, up to a
 //! limit.
 //!
-//! From the bytes up: `json` (a cursor over words and brackets), `path` (places in a body),
-//! `items` (the way through a body that comes in pieces), `fields` (tables of members and fields), `shape`
-//! (the way through an item along them), `value` (numbers, times, names), `pair` (two assets in one text),
-//! `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who
-//! takes the records), `call` (what can be asked), `target` (path and query of a request),
-//! `endpoint` (what a file says about one request), `dialect` (what a file says), `check` (what is
-//! wrong with a file, and the table of exchanges), `reading` (all of it together) and `explain` (the same
-//! for a person). A file becomes structs by the macros of `config::members`.
+//! From the bytes up: `json` (a cursor over words and brackets), `path` (places in a body), `items` (finds
+//! the items of a body that comes in pieces), `fields` (tables of members and fields), `shape` (reads an item
+//! by such a table), `value` (numbers, times, names), `pair` (two assets in one text), `ticker`, `candle` and
+//! `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (takes the records), `call` (the kinds
+//! of requests), `target` (path and query of a request), `endpoint` (what a file says about one request),
+//! `dialect` (the whole file), `check` (the faults of a file, and the table of exchanges), `reading` (all of
+//! it together) and `explain` (shows a person what was read). A file becomes structs by the macros of
+//! `config::members`.
 //!
 //! # To add an exchange
 //!
-//! Without building marketd, write a file and name it as a source's dialect. To build it in:
+//! A file that a source names as its dialect needs no build of marketd. To build an exchange in:
 //!
 //! 1. Put the file into `dialects`, and its name into `check.rs`. Say in its `notes` where the figures
 //!    are from, and which of them no recording confirms.

@@ -1,9 +1,9 @@
 //! Pairs: the two assets of a market in one text.
 //!
 //! Owns the forms of such texts: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`,
-//! `{base}{quote=usdt}`. A number is a width in characters, and `=` names the one asset of which the form
-//! is. Without either and without a text in between, there is no telling where one asset ends, so such a
-//! form is refused.
+//! `{base}{quote=usdt}`. A number is a width in characters. `=` names the only asset that the form is for. A
+//! form needs one of these, or a text between the assets: otherwise nothing shows where one asset ends, and
+//! the form is refused.
 
 use crate::config::forms::{TextForm, form, plain};
 use crate::config::members::texts;
@@ -17,11 +17,11 @@ pub(super) struct Pair {
     quote_first: bool,
 }
 
-/// What is known of an asset.
+/// What a form says about an asset.
 #[derive(Debug, PartialEq, Eq)]
 enum Asset {
     Any,
-    /// It has so many characters.
+    /// It has this many characters.
     Wide(usize),
     /// It is this one.
     Named(Box<str>),
@@ -72,7 +72,7 @@ pub(super) const ID_FORM: TextForm<String> = form("a form like \"t{id}\"", |text
     plain(text, !format!("{front}{behind}").contains(['{', '}']))
 });
 
-/// A form of an id that is made of both assets, which need not be told apart in it.
+/// A form of an id that is made of both assets. Nothing needs to split it again.
 pub(super) const MADE_FORM: TextForm<String> = form("a form like \"{base}{quote}\"", |text| {
     let rest = text.replacen("{base}", "", 1).replacen("{quote}", "", 1);
     plain(text, rest.len() + "{base}{quote}".len() == text.len() && !rest.contains(['{', '}']))
@@ -109,7 +109,7 @@ fn parse(text: &str) -> Option<Pair> {
     })
 }
 
-/// Which asset it is, and what is known of it: `base`, `quote:3`, `quote=usd`.
+/// Parses which asset it is, and what the form says about it: `base`, `quote:3`, `quote=usd`.
 fn asset(part: &str) -> Option<(&str, Asset)> {
     if let Some((which, name)) = part.split_once('=') {
         return (!name.is_empty()).then(|| (which, Asset::Named(name.into())));

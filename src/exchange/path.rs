@@ -30,7 +30,7 @@ impl fmt::Display for Step {
 }
 
 impl Step {
-    /// True if it is the step to a member of this name.
+    /// True if this step leads to a member of this name.
     pub(super) fn is_to(&self, name: Raw<'_>) -> bool {
         match self {
             Step::Key(wanted) => name == Raw::Text(wanted.as_bytes()),
@@ -40,7 +40,7 @@ impl Step {
     }
 }
 
-/// The value at a path, or [`Raw::Absent`]. The start of an incomplete value is enough.
+/// The value at a path, or [`Raw::Absent`]. The bytes may end after this value.
 pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
     let mut cursor = Cursor::new(bytes);
     for step in path {

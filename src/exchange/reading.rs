@@ -1,11 +1,11 @@
 //! A reading: decodes the body of one response as it arrives.
 //!
-//! Owns the link between the item reader and what a dialect says about tickers, candles, markets
-//! and times, and the verdict at the end: cut short, refused, of another shape, or good.
+//! It connects the item reader with what a dialect says about tickers, candles, markets and times.
+//! It owns the verdict at the end: cut short, refused, of the wrong shape, or good.
 //!
-//! It stores no item: each goes to a [`Sink`] at once, which stages it until [`Reading::finish`]
-//! accepts the whole body. A wrong item is rejected alone. A wrong body gives an error, the same
-//! one for every later call.
+//! It stores no items: each goes to a [`Sink`] at once, which stages it until [`Reading::finish`]
+//! accepts the whole body. A wrong item is rejected, and the others are kept. A wrong body gives an
+//! error, which every later call returns again.
 
 use super::call::{Call, NextPage};
 use super::dialect::Dialect;
@@ -22,15 +22,15 @@ use super::value::Unit;
 use super::{candle, listing, ticker, value};
 use crate::time::UnixMs;
 
-/// The body of one response on its way through.
+/// The decoder of one response's body.
 pub struct Reading {
-    /// How many requests the list of some markets takes.
+    /// The number of requests for a list of named markets; 1 for any other call.
     parts: u32,
     records: Records,
     items: Items,
-    /// The front of the body: some exchanges write errors where the items are.
+    /// The front of the body: some exchanges send errors in the place of the items.
     front: Vec<u8>,
-    /// The verdict, once the body is whole or wrong.
+    /// The verdict, once the body is complete or wrong.
     end: Option<Result<(), ReadError>>,
 }
 
@@ -46,7 +46,7 @@ struct Records {
     stamp: Option<UnixMs>,
     /// The items of a list so far.
     count: u64,
-    /// True if the sink is told what each item is.
+    /// True if the sink gets an explanation of each item.
     explains: bool,
 }
 
@@ -64,10 +64,10 @@ enum Task {
     },
 }
 
-/// Bytes of the front of a body in which an error is looked for: it comes first, and is short.
+/// Bytes of the front of a body that are searched for an error. An error comes first, and is short.
 const FRONT_BYTES: usize = 1024;
 
-/// The longest cursor: escaped, it is three times as long, and servers take targets of 8 KiB.
+/// The longest cursor. Escaped, it may be three times as long, and servers accept targets of 8 KiB.
 const CURSOR_BYTES: usize = 1024;
 
 impl Reading {
@@ -116,13 +116,13 @@ impl Reading {
         }
     }
 
-    /// Tells the sink from now on which text of an item is which field.
+    /// From now on, tells the sink which text of an item is which field.
     pub fn explain(&mut self) {
         self.records.explains = true;
     }
 
-    /// Takes in the `Date` of the response, the clock of an exchange without another. It has whole
-    /// seconds, rounded down: it may be too low by one second more than a time in the body.
+    /// Takes the `Date` of the response, which is the clock of exchanges without another one. It
+    /// has whole seconds, rounded down, so it may be up to a second too low.
     pub fn date(&mut self, date: UnixMs, sink: &mut dyn Sink) {
         if let Task::Date { is_known } = &mut self.records.task {
             *is_known = true;
@@ -154,8 +154,8 @@ impl Reading {
         self.end.insert(end).clone()
     }
 
-    /// The page behind this one, which is the first one or `this`, once the body is whole. `None`: there is
-    /// none.
+    /// The page after this one, once the body is complete. `this` is the current page, or `None` for the
+    /// first one. Returns `None` if this is the last page.
     pub fn next_page(&self, this: Option<&NextPage>) -> Result<Option<NextPage>, ReadError> {
         if self.end != Some(Ok(())) {
             return Ok(None);
@@ -189,10 +189,10 @@ impl Reading {
         self.records.dialect.file.errors.statuses.kind(status)
     }
 
-    /// Ends the body. Returns `Ok` if what the sink was given may be used. It may be called after
-    /// an error too: an error status takes precedence over an error in the body, and the exchange's
-    /// own reason over both. Status and code together decide what the reason means, because only
-    /// one of them may tell of too many requests.
+    /// Ends the body. Returns `Ok` if the records that the sink got may be used. It may be called
+    /// after an error too. An error status takes precedence over an error in the body, and the
+    /// exchange's own reason over both. Status and code together decide what the reason means,
+    /// because perhaps only one of them says that there were too many requests.
     pub fn finish(self, status: u16) -> Result<(), ReadError> {
         let by_status = self.status_kind(status);
         match self.end.unwrap_or(Err(ReadError::CutShort)) {
@@ -210,7 +210,7 @@ impl Reading {
         }
     }
 
-    /// Reads the envelope, once the body's value is whole.
+    /// Reads the envelope, once the body's value is complete.
     fn read_envelope(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
         let (records, envelope) = (&mut self.records, &self.items.envelope);
         let dialect = records.dialect;
@@ -227,7 +227,7 @@ impl Reading {
                 markets.for_each(|(base, quote)| {
                     sink.market(dialect.file.markets.unlisted(base, quote))
                 });
-                // Any response will do.
+                // The content of the response does not matter.
                 true
             }
             (Task::Time(unit), word) => {
@@ -256,7 +256,7 @@ impl Reading {
     }
 }
 
-/// The cursor of the next page in this value; empty: there is none.
+/// The cursor of the next page in this value. Empty if there is no next page.
 fn cursor(value: Raw<'_>) -> Result<Box<str>, ReadError> {
     let cursor = match value {
         Raw::Number(digits) => Some(String::from_utf8_lossy(digits)),
@@ -292,7 +292,7 @@ impl Records {
         ReadError::WrongShape { expected }
     }
 
-    /// What an item is.
+    /// The name of an item, for messages.
     fn what(&self) -> &'static str {
         match self.task {
             Task::Candles => "candle",
@@ -301,7 +301,8 @@ impl Records {
         }
     }
 
-    /// Reads the next item of a list, and passes it to the sink, unless it is the time of all.
+    /// Reads the next item of a list, and passes it to the sink. A member that is the time of all
+    /// tickers is not passed on.
     fn take_next(&mut self, item: &mut Cursor<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
         let name = self.call.items.name_of(item)?;
         if !self.call.is_stamp(name) {
@@ -313,8 +314,8 @@ impl Records {
         Ok(())
     }
 
-    /// Reads one item of this name along its table, and passes it to the sink. One of another type
-    /// is rejected.
+    /// Reads one item of this name by its table, and passes it to the sink. An item of the wrong
+    /// type is rejected.
     fn take<'a>(
         &mut self,
         item: &mut Cursor<'a>,

@@ -1,7 +1,8 @@
-//! Refusals: an exchange's own statement that it will not answer, which some send with status 200.
+//! Refusals: an exchange's own statement that it refuses a request. Some exchanges send it with
+//! status 200.
 //!
-//! Owns the search for it in the envelope, and what the statuses of refusals mean.
-//! [`Reading`](super::Reading) decides which of the two counts.
+//! Owns the search for a refusal in a body, and what the statuses of refusals mean.
+//! [`Reading`](super::Reading) combines the two.
 
 use super::error::{ReadError, RefusalKind};
 use super::json::Raw;
@@ -12,10 +13,10 @@ use crate::config::members::{Number, count, members};
 members! {
     /// Where an exchange says that it refuses, and how.
     pub(super) struct Refusal {
-        /// Where the code is. Of an array, the first element counts. If it is the path of an item, a text or
-        /// a number there is a code.
+        /// Where the code is. If it is an array, its first element is the code. If it is the path of an item,
+        /// a text or a number there is a code.
         code: Option<Path> = None, "code";
-        /// Codes that mean that all is well. Without them, any code is an error.
+        /// Codes of success. Without them, any code is an error.
         ok: Vec<Box<str>> = Vec::new(), "ok";
         /// Where the message is.
         message: Option<Path> = None, "message";
@@ -38,8 +39,8 @@ members! {
         // RFC 6585, 4.
         rate_limited: Vec<u16> = vec![429], "rateLimited" STATUS;
         /// Every request is refused for now.
-        // 403 is what firewalls of exchanges send to blocked clients, for too many requests or for
-        // their location. 418 is a ban of Binance, copied by others.
+        // Firewalls of exchanges send 403 to clients that they block, for too many requests or for
+        // their location. 418 is a ban of Binance; other exchanges copy it.
         banned: Vec<u16> = vec![403, 418], "banned" STATUS;
         /// No such market.
         unknown_market: Vec<u16> = Vec::new(), "unknownMarket" STATUS;
@@ -61,7 +62,7 @@ impl Statuses {
 const REASON_BYTES: usize = 200;
 
 impl Refusal {
-    /// The refusal in a whole envelope, if there is one.
+    /// The refusal in a complete envelope, if there is one.
     pub(super) fn read(&self, envelope: &[u8]) -> Option<ReadError> {
         let code = match find(envelope, self.code.as_deref()?) {
             Raw::Array(array) => find(array, &[Step::At(0)]),
@@ -70,13 +71,13 @@ impl Refusal {
         self.refused(reason(code)?, envelope)
     }
 
-    /// The refusal in the front of a body, where the code may stand in the place of an item: `[1]` among
-    /// the elements of `[]`. An item that is an array or an object is no code.
+    /// The refusal in the front of a body, in which the code may be in the place of an item: `[1]` among the
+    /// elements of `[]`. An item that is an array or an object is not a code.
     pub(super) fn read_front(&self, front: &[u8]) -> Option<ReadError> {
         self.refused(reason(find(front, self.code.as_deref()?))?, front)
     }
 
-    /// The refusal with this code, unless that means that all is well.
+    /// The refusal with this code. `None` if the code means success.
     fn refused(&self, code: String, body: &[u8]) -> Option<ReadError> {
         if self.ok.iter().any(|ok| **ok == *code) {
             return None;
@@ -106,7 +107,7 @@ impl Refusal {
     }
 }
 
-/// A code or message, fit for one log line.
+/// A code or message, without control characters and short enough for a log line.
 fn reason(raw: Raw<'_>) -> Option<String> {
     let text = match raw {
         Raw::Number(digits) => String::from_utf8_lossy(digits).into_owned(),

@@ -1,9 +1,9 @@
-//! Shapes: which member of an item is which field, as the table of a dialect's file says.
+//! Shapes: finds the fields of an item by the table of a dialect's file.
 //!
-//! Owns the walk through one item along such a table, and the names of the last item in their
-//! order: exchanges write all items alike, so most names are known before they are read.
+//! Owns the walk through one item along such a table. It remembers the names of the last item in
+//! their order: exchanges write all items alike, so most names are known before they are read.
 //!
-//! It converts no values: it passes on [`Raw`] ones in [`ItemFields`].
+//! It converts no values: [`ItemFields`] has [`Raw`] ones.
 
 use super::fields::{ASSETS, Constants, Entries, MemberTable, TableOf};
 use super::json::{Cursor, Raw, Stop};
@@ -13,10 +13,10 @@ use crate::config::members::Named;
 /// The most fields of a kind of item.
 pub(super) const FIELDS: usize = 21;
 
-/// What an item holds, by field.
+/// The values of an item, by field.
 pub(super) struct ItemFields<'a> {
     values: [Raw<'a>; FIELDS],
-    /// Base and quote of its market, as the exchange writes them, once they are known.
+    /// Base and quote of the item's market as the exchange writes them, once they are known.
     assets: Option<[Box<str>; 2]>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> ItemFields<'a> {
         self.values[place]
     }
 
-    /// Sets the field of this place. `null` keeps what another member set.
+    /// Sets the field of this place. A `null` does not replace the value of another member.
     fn put(&mut self, place: usize, value: Raw<'a>) {
         if !matches!(value, Raw::Null) {
             self.values[place] = value;
@@ -44,11 +44,11 @@ impl<'a> ItemFields<'a> {
 
 /// How the items of a call are written.
 pub(super) struct ItemForm {
-    /// Which of their members is which field.
+    /// Which member of an item is which field.
     pub(super) table: &'static MemberTable,
     /// The fields that the name of an item sets, if it has one.
     pub(super) name: &'static MemberTable,
-    /// What fields are that it does not set.
+    /// The values of fields that the table does not set.
     pub(super) constants: &'static [(usize, Box<str>)],
     /// The words of the fields, by place.
     pub(super) words: &'static [&'static str],
@@ -63,7 +63,7 @@ impl ItemForm {
         ItemForm { table: &table.0, name, constants: &constants.0, words: F::NAMES }
     }
 
-    /// The fields of an item of this name, of which nothing else is read yet.
+    /// The fields of an item of this name before it is read: its constants and its name.
     pub(super) fn fields<'a>(&self, name: Raw<'a>) -> ItemFields<'a> {
         let mut fields = ItemFields::new();
         for (place, text) in self.constants {
@@ -81,7 +81,7 @@ impl ItemForm {
         fields: &mut ItemFields<'a>,
     ) {
         fields.assets = Some(assets);
-        // The first reading has found what is wrong with it.
+        // The first reading has reported any error.
         let _ = read(&mut Cursor::new(item), Some(self.table), fields);
     }
 }
@@ -98,13 +98,13 @@ struct Known {
     table: Option<&'static MemberTable>,
 }
 
-/// The most names that are remembered, and the longest: others are looked up each time.
+/// The most names that are remembered, and the longest. Other names are looked up each time.
 const KNOWN_NAMES: usize = 64;
 const KNOWN_NAME_BYTES: usize = 48;
 
 impl Order {
-    /// Reads one item along its table. Returns it if it is of another type. Once the first field is known,
-    /// `wants` tells if the others are needed; if not, the members that follow are passed unread.
+    /// Reads one item by its table. Returns the item if it has the wrong type. Once the first field is known,
+    /// `wants` tells if the item is needed. If not, the remaining members are skipped unread.
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -143,7 +143,8 @@ impl Order {
         Ok(None)
     }
 
-    /// Passes the name of the next member, and returns its entry in the table; `None`: there is no next one.
+    /// Passes the name of the next member, and returns its entry in the table. Returns `None` after the last
+    /// member.
     #[inline(always)]
     fn next(
         &mut self,
@@ -157,7 +158,7 @@ impl Order {
         }
     }
 
-    /// Like `next`, for a name that does not come in this place of the last item.
+    /// Like `next`, for a name that was not in this place of the last item.
     #[inline(never)]
     fn learn(
         &mut self,
@@ -185,7 +186,7 @@ impl Order {
     }
 }
 
-/// The entry of a name. The exchange may write an asset in another case than its market list does.
+/// The entry of a name. The name of an asset may differ in case from the market list.
 fn table_of(
     name: Raw<'_>,
     members: &'static Entries,
@@ -238,8 +239,8 @@ fn read<'a>(
             }
         }
         (Some(table), _) => {
-            // A field is unknown only if the exchange does not send it: one in a value of another type is
-            // wrong.
+            // A field is unknown only if the exchange does not send it. If the value around it has the wrong
+            // type, the field is wrong: an array is no valid value of any field.
             let value = match (table, cursor.value()?) {
                 (MemberTable::Each(_), value) => value,
                 (_, Raw::Null) => Raw::Null,

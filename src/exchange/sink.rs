@@ -1,4 +1,4 @@
-//! A sink: the receiver of the records of a response as they are read.
+//! The sink: receives the records of a response as they are read.
 
 use super::error::Reject;
 use super::explain::Explained;
@@ -8,29 +8,31 @@ use crate::time::UnixMs;
 /// The receiver of the records of a response. They must not be used before
 /// [`Reading::finish`](super::Reading::finish) returns `Ok`.
 pub trait Sink {
-    /// True if this ticker is wanted. If not, its numbers are not read. It may be asked again about a
-    /// ticker that comes in pieces.
+    /// Returns true if this ticker is wanted. The numbers of an unwanted ticker are not read. It may be
+    /// called again for a ticker that comes in pieces.
     fn wants(&mut self, ticker_id: &str) -> bool;
-    /// A ticker has come, wanted or not.
+    /// Notes that a ticker has come, wanted or not.
     fn seen(&mut self) {}
-    /// Base and quote of the market of the ticker that was last wanted, by their common names, if known.
+    /// Base and quote of the ticker's market by their common names, if known.
     fn assets(&self, _ticker_id: &str) -> Option<[&str; 2]> {
         None
     }
-    /// A ticker that was wanted.
+    /// Takes a wanted ticker.
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
-    /// Wanted figures of 24 hours. They come for [`Call::Stats`](super::Call::Stats) only.
+    /// Takes wanted figures of 24 hours. They come only for [`Call::Stats`](super::Call::Stats).
     fn stats(&mut self, _ticker_id: &str, _stats: Stats) {}
-    /// A candle. `is_forming`: the exchange says that it is not closed yet.
+    /// Takes a candle. `is_forming` is true if the exchange says that it is not closed yet.
     fn candle(&mut self, candle: Candle, is_forming: bool);
-    /// A market of the list.
+    /// Takes a market of the list.
     fn market(&mut self, info: MarketInfo);
-    /// The time of all tickers of the response that have none of their own. It comes after them.
+    /// Takes the time of all tickers of the response that have no time of their own. It comes after
+    /// the tickers.
     fn stamp(&mut self, _time: UnixMs) {}
-    /// The exchange's clock.
+    /// Takes the time by the exchange's clock.
     fn time(&mut self, time: UnixMs);
-    /// What an item is, wrong or not, if the reading [explains](super::Reading::explain) it.
+    /// Takes the explanation of an item, wrong or not, if the reading
+    /// [explains](super::Reading::explain).
     fn explained(&mut self, _item: Explained) {}
-    /// A wrong item. The others go on.
+    /// Takes the reason why an item was rejected. The other items are not affected.
     fn rejected(&mut self, reason: Reject<'_>);
 }

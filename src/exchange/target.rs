@@ -1,16 +1,17 @@
 //! Targets: path and query of a request, with placeholders.
 //!
-//! Owns the placeholders: `{id}`, `{ids}` for several markets, and for candles `{interval}`, `{limit}` (rows
-//! of a page), `{slots}` (as many rows as the range has), `{back}` (as many as there are from its start until
-//! now, for exchanges that send the newest alone), `{from}` and `{to}` (first and last open time); for pages
-//! of a list `{page}`, `{offset}` and `{cursor}`.
+//! Owns the placeholders. A market has `{id}`, several markets have `{ids}`. Candles have `{interval}`,
+//! `{limit}` (rows of a page), `{slots}` (the number of rows in the range), `{back}` (the number of rows from
+//! its start until now, for exchanges that send only the newest rows), `{from}` and `{to}` (first and last
+//! open time). Pages of a list have `{page}`, `{offset}` and `{cursor}`.
 //!
-//! - `{id lower}`, `{id upper}`, `{id bare}`: the id in one case, or its letters and digits alone.
+//! - `{id lower}`, `{id upper}`, `{id bare}`: the id in one case, or only its letters and digits.
 //! - `{from-}`, `{to+}`: one unit outside of the range, for exchanges that leave its ends out.
 //! - `{page-}`, `{page+}`: one less or more, for exchanges that do not count pages from 1.
-//! - `{from s}`, `{to+ iso}`: in this unit (`value::Unit`), if it is not that of the rows.
+//! - `{from s}`, `{to+ iso}`: in this unit (`value::Unit`), if it is not the unit of the rows.
 //!
-//! A value is never searched for placeholders, and what an exchange has named is escaped.
+//! A value is never searched for placeholders. Ids and cursors, which come from the exchange, are
+//! escaped.
 
 use super::call::{Call, NextPage};
 use super::value::Unit;
@@ -19,25 +20,25 @@ use crate::config::members::{Named, names, texts};
 use crate::time::UnixMs;
 use std::fmt::Write;
 
-/// The longest target. Servers take 8 KiB.
+/// The longest target in a file. Servers accept 8 KiB.
 const TARGET_BYTES: usize = 1000;
 
 /// Path and query.
 pub(super) struct TargetTemplate {
     /// The placeholders, each with the text in front of it.
     pieces: Vec<(Box<str>, Placeholder)>,
-    /// What is behind the last one.
+    /// The text behind the last placeholder.
     rest: Box<str>,
 }
 
-/// What stands for a part of a target.
+/// A placeholder of a target, with its modifiers.
 #[derive(Clone, Copy, Debug)]
 struct Placeholder {
     name: PlaceholderName,
-    /// Of an id: how its letters are written, and whether others are left out.
+    /// Of an id: the case of its letters.
     case: fn(&u8) -> u8,
     is_bare: bool,
-    /// Of a time: so many units later, in this unit. Of a page: so many more.
+    /// Of a time: how many units later. Of a page: how many pages more.
     shift: i64,
     unit: Option<Unit>,
 }
@@ -60,18 +61,18 @@ names! {
         Page "page"
         /// The items before a page.
         Offset "offset"
-        /// What the page before said of this one.
+        /// What the previous page gave as the cursor of this one.
         Cursor "cursor"
     }
 }
 
-/// What the placeholders depend on besides the call: of candles, and what stands between `{ids}`.
+/// The values besides the call that placeholders need: of candles, and the text between `{ids}`.
 pub(super) struct FileValues<'d> {
     pub(super) interval: &'d str,
     pub(super) between: &'d str,
     pub(super) page: i64,
     pub(super) unit: Unit,
-    /// Of a page behind the first.
+    /// The requested page, if it is not the first one.
     pub(super) next: Option<&'d NextPage>,
 }
 
@@ -149,12 +150,12 @@ impl Placeholder {
 }
 
 impl PlaceholderName {
-    /// True if it stands for a market's id, or for several.
+    /// True if it stands for the id of a market or of several.
     pub(super) fn is_of_markets(self) -> bool {
         matches!(self, PlaceholderName::Id | PlaceholderName::Ids)
     }
 
-    /// True if it says where a page begins.
+    /// True if it stands for the beginning of a page.
     pub(super) fn is_of_pages(self) -> bool {
         use PlaceholderName::{Cursor, Offset, Page};
         matches!(self, Page | Offset | Cursor)
@@ -162,7 +163,7 @@ impl PlaceholderName {
 }
 
 impl TargetTemplate {
-    /// Its placeholders.
+    /// The placeholders of the target.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = PlaceholderName> {
         self.pieces.iter().map(|(_, placeholder)| placeholder.name)
     }
@@ -204,7 +205,7 @@ impl Placeholder {
                 (Page, Some(next)) => i64::from(next.number) + self.shift,
                 (_, next) => next.map_or(0, |next| next.offset as i64),
             },
-            // The check of the file keeps each placeholder to the calls that have its value.
+            // The check of the file permits each placeholder only in calls that have its value.
             _ => return,
         };
         write!(out, "{number}").expect("a string takes everything");
@@ -218,8 +219,8 @@ impl Placeholder {
     }
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986, 2.3): ids come from the exchange, and
-/// must not be able to end the request line.
+/// Percent-encodes all characters that are not unreserved (RFC 3986, 2.3): ids come from the
+/// exchange, and must not be able to end the request line.
 fn escape(id: &str, case: fn(&u8) -> u8, is_bare: bool, out: &mut String) {
     let is_kept = |byte: &&u8| !is_bare || byte.is_ascii_alphanumeric();
     for byte in id.as_bytes().iter().filter(is_kept).map(case) {

@@ -1,7 +1,7 @@
-//! Tickers: from an item to a [`Ticker`], or to the [`Stats`] of one.
+//! Tickers: makes a [`Ticker`] of an item, or its [`Stats`].
 //!
-//! Owns the fields of a ticker and the rules for each. It computes nothing that an exchange does
-//! not send, and passes a zero on as a zero: the market layer decides what it means.
+//! Owns the fields of a ticker and the rules for each. It computes no missing figures, and passes a
+//! zero on as a zero: the market layer decides what a zero means.
 
 use super::error::{ItemFault, Reject, WrongPart};
 use super::listing::ListingForm;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 names! {
     /// What a member of a ticker is.
     pub(super) enum TickerField {
-        // It comes first, because the others are not read if the ticker is not wanted.
+        // The id comes first, because the other fields of an unwanted ticker are not read.
         /// The exchange's name of the market.
         Id "id"
         Last "last"
@@ -23,7 +23,7 @@ names! {
         Ask "ask"
         BidVolume "bidVolume"
         AskVolume "askVolume"
-        /// 24 hours ago; not the day's opening price.
+        /// The price 24 hours ago, not the day's opening price.
         Open "open"
         High "high"
         Low "low"
@@ -38,7 +38,7 @@ names! {
     }
 }
 
-/// What is known about the items before they are read.
+/// What is known about the items of a body before they are read.
 pub(super) struct Known {
     /// The unit of their times.
     pub(super) unit: Unit,
@@ -50,8 +50,8 @@ pub(super) struct Known {
     pub(super) by_asset: Option<&'static ListingForm>,
 }
 
-/// Passes one ticker to the sink. `item` is what the fields were read from, by this form. `asked`
-/// tells if the sink wants the ticker of this id, if it was asked already.
+/// Passes one ticker to the sink. `item` is the text that the fields were read from, `form` how. If
+/// the sink was asked already, `asked` has its answer and the id.
 pub(super) fn take<'a>(
     fields: &mut ItemFields<'a>,
     (item, form): (&'a [u8], &ItemForm),
@@ -98,7 +98,7 @@ fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
     use TickerField::*;
     let stats = stats(fields)?;
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
-    // It dates the quote and decides nothing: one that cannot be read is left out.
+    // The time only dates the quote, so a time that cannot be parsed is left out.
     let sent = time(fields.get(Time), known.unit).unwrap_or_default();
     let percentage = match signed(Percentage, "percentage")? {
         Some(percentage) => Some(percentage),

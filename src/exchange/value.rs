@@ -1,8 +1,8 @@
 //! Values: the numbers, times and names in the members of an item.
 //!
-//! Owns the rules that hold for every exchange: a number may come as a JSON number or as text, an
-//! empty text is unknown, and an impossible value is an [`ItemFault`]. It never rounds, never uses
-//! binary floating point, and does not know which field a value belongs to.
+//! Owns the rules for all exchanges: a number may come as a JSON number or as text, an empty text
+//! is unknown, and an impossible value is an [`ItemFault`]. It never rounds a price or an amount,
+//! never uses binary floating point, and does not know which field a value belongs to.
 
 use super::error::{ItemFault, WrongPart};
 use super::json::Raw;
@@ -17,7 +17,7 @@ use std::fmt::Write;
 /// The longest name of a market or an asset. The longest known one has 22 bytes.
 pub(super) const NAME_BYTES: usize = 64;
 
-/// The last millisecond of the year 9999: years have four digits.
+/// The last millisecond of the year 9999, because years have four digits.
 const LAST_MS: i64 = 253_402_300_799_999;
 
 names! {
@@ -39,7 +39,7 @@ names! {
 }
 
 impl Unit {
-    /// Writes a time that is so many units later than this one, and not before the epoch.
+    /// Writes a time that is `shift` units later than this one, but not before the epoch.
     pub(super) fn write(self, time: UnixMs, shift: i64, out: &mut String) {
         let ms = time.0;
         let later = |units: i64| units.saturating_add(shift).max(0);
@@ -58,8 +58,8 @@ impl Unit {
     }
 }
 
-/// The text of a number or a time; `None` if unknown. `fault`: the error for a text or word that cannot be
-/// one.
+/// The text of a number or a time; `None` if unknown. `fault` is the error for a text or word that is
+/// neither.
 #[inline(always)]
 fn plain(raw: Raw<'_>, fault: ItemFault) -> Result<Option<&[u8]>, ItemFault> {
     match raw {
@@ -90,7 +90,7 @@ pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, ItemFault> {
     }
 }
 
-/// The same in a field.
+/// The number in a field that cannot be negative.
 pub(super) fn amount(
     fields: &ItemFields<'_>,
     field: impl Named,

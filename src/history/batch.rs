@@ -1,7 +1,7 @@
-//! A batch: everything that one flush writes, and the texts that name series and quotes in it.
+//! A batch: everything that one flush writes, with the names of its series and quotes.
 //!
-//! A batch that could not be written comes back. [`Batch::absorb`] merges later changes into it by key.
-//! So the memory that it takes while the disk is full depends on what changed, not on how often.
+//! A batch that could not be written comes back. [`Batch::absorb`] merges later changes into it by key. So
+//! while the disk is full, the memory of the batch depends on what changed, not on how often it changed.
 
 use crate::interval::Stored;
 use crate::record::{Candle, MarketRules, Ticker};
@@ -28,7 +28,8 @@ impl Batch {
         is_quiet && self.series.values().all(Changes::is_empty)
     }
 
-    /// Its size in candles, ranges, quotes and markets. A caller that keeps it should bound this.
+    /// The size in candles, ranges, quotes and markets. A caller that keeps a batch should bound
+    /// its weight.
     pub fn weight(&self) -> usize {
         let series: usize = self.series.values().map(Changes::weight).sum();
         series + self.quotes.len() + self.markets.len()
@@ -36,7 +37,7 @@ impl Batch {
 
     /// The changes of a series.
     pub fn of(&mut self, series: &SeriesName) -> &mut Changes {
-        // Nearly always it exists: only a new one costs a copy of the name.
+        // The entry nearly always exists: only a new one costs a copy of the name.
         if !self.series.contains_key(series) {
             self.series.insert(series.clone(), Changes::default());
         }
@@ -55,7 +56,8 @@ impl Batch {
 }
 
 /// The changes of one series: first some slots are forgotten, then some are covered, then candles are
-/// written. A slot that is forgotten and covered loses the candle that is stored, unless it gets another.
+/// written. A slot that is both forgotten and covered loses its stored candle, unless the changes have a new
+/// one.
 ///
 /// Invariant: each candle is in a covered slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,12 +79,12 @@ impl Changes {
         self.candles.len() + self.forgotten.len() + self.covered.len()
     }
 
-    /// The slots that are not covered any more, and whose candles are deleted, in order.
+    /// The slots that lose their coverage and their candles, in order.
     pub fn forgotten(&self) -> impl Iterator<Item = Range<i64>> {
         self.forgotten.iter().cloned()
     }
 
-    /// The slots that become covered then, in order.
+    /// The slots that become covered after that, in order.
     pub fn covered(&self) -> impl Iterator<Item = Range<i64>> {
         self.covered.iter().cloned()
     }
@@ -97,8 +99,8 @@ impl Changes {
         (self.candles.iter()).map(|(slot, candle)| (*slot, candle.as_ref()))
     }
 
-    /// Notes a response of the exchange for these slots. Stored candles in them stay, except those
-    /// given here: each replaces a candle in one of the slots, and `None` deletes it.
+    /// Notes a response of the exchange for these slots. Stored candles in these slots stay, unless
+    /// `candles` has an entry for them: a candle replaces the stored one, and `None` deletes it.
     pub fn answered(
         &mut self,
         slots: Range<i64>,
@@ -122,7 +124,8 @@ impl Changes {
         }
     }
 
-    /// Deletes all slots before this one, for their age. It is the only change without a begin.
+    /// Deletes all slots before this one because of their age. It is the only change whose range
+    /// has no lower end.
     pub fn evict(&mut self, before: i64) {
         self.forget(i64::MIN..before);
     }
@@ -158,7 +161,7 @@ pub struct QuoteName {
 /// The last quote of a market, which is kept over a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedQuote {
-    /// Its numbers.
+    /// The figures.
     pub ticker: Ticker,
     /// When the last poll with this quote was received.
     pub received_at: UnixMs,

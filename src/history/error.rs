@@ -18,26 +18,27 @@ pub struct OpenError {
 /// Why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// The path does not exist, or this process may not write it: the system's error.
+    /// The path does not exist, or this process may not write it. Has the system's error.
     Unreachable(String),
     /// There is no such file, and none is to be created.
     Missing,
-    /// Another process uses it: the id of that process, if known.
+    /// Another process uses it. Has the id of that process, if known.
     InUse(Option<u32>),
-    /// It is not a history file: what it is instead.
+    /// It is not a history file. Says what it is.
     Foreign(&'static str),
-    /// A later marketd wrote it: the version of its tables.
+    /// A later marketd wrote it. Has the version of its tables.
     Newer(u32),
-    /// It is a history file whose content is damaged: what was found.
+    /// It is a history file, but its content is damaged. Says what was found.
     Damaged(String),
-    /// It was removed or replaced while it was in use. The file with its name is opened, or created.
+    /// It was removed or replaced while it was in use. Then the file that now has its name is opened, or one
+    /// is created.
     Gone,
     /// An I/O error, for example of a full disk.
     Io(StoreError),
 }
 
 impl Unusable {
-    /// It is why this file cannot be used.
+    /// The error with this reason for this file.
     pub fn at(self, path: &Path) -> OpenError {
         OpenError { path: path.to_path_buf(), why: self }
     }
@@ -69,7 +70,7 @@ impl OpenError {
         !matches!(self.why, Unusable::Damaged(_) | Unusable::Gone | Unusable::Io(_))
     }
 
-    /// True if it may pass by itself: each further job tries to open the file again.
+    /// True if the error may go away by itself. Then each further job tries to open the file again.
     pub fn may_pass(&self) -> bool {
         matches!(self.why, Unusable::Gone | Unusable::Io(_))
     }

@@ -11,20 +11,20 @@ pub const PAGE: usize = 2048;
 /// A job for the disk thread. Jobs are done in the order in which they were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskJob {
-    /// Load what the file holds, but no candles: [`Reply::Heads`], [`Reply::Quotes`] and
-    /// [`Reply::Markets`] in parts, then [`Reply::Loaded`]. The time that this takes does not depend on
-    /// the number of candles.
+    /// Load the contents of the file without the candles. The replies are [`Reply::Heads`], [`Reply::Quotes`]
+    /// and [`Reply::Markets`] in parts, then [`Reply::Loaded`]. The time for this does not depend on the
+    /// number of candles.
     Load,
-    /// Read candles: [`Reply::Rows`].
+    /// Read candles. The reply is [`Reply::Rows`].
     Read(ReadJob),
-    /// Write a batch in one transaction: [`Reply::Written`].
+    /// Write a batch in one transaction. The reply is [`Reply::Written`].
     Write {
         /// The caller's number, which the answer repeats.
         number: u64,
         /// The batch.
         batch: Box<Batch>,
     },
-    /// Do all jobs that were sent before, move the log into the file, close the file, and end:
+    /// Do all earlier jobs, move the log into the file, close the file, and end. The reply is
     /// [`Reply::Stopped`].
     Stop,
 }
@@ -47,11 +47,11 @@ pub struct ReadJob {
 /// A message from the disk thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The file is open. This is the first answer, or comes after a [`Reply::Failed`] that has
-    /// passed. What was loaded before is still valid, because no other process writes.
+    /// The file is open. This is the first answer, or it follows a [`Reply::Failed`] whose reason
+    /// has gone away. Everything loaded before is still valid, because no other process writes.
     Opened(Opened),
-    /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on,
-    /// all jobs fail with [`StoreError::NotOpen`]. Sent again only if the reason changes.
+    /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on, all
+    /// jobs fail with [`StoreError::NotOpen`]. The reply is sent again only if the reason changes.
     Failed(OpenError),
     /// Some of the stored series, in the order of their creation.
     Heads(Vec<SeriesHead>),
@@ -72,25 +72,25 @@ pub enum Reply {
     Written {
         /// The number of the [`DiskJob::Write`].
         number: u64,
-        /// `Ok` if all of it is on disk and synced; on an error, nothing of it was written.
+        /// `Ok` if the whole batch is on disk and synced. After an error, none of it was written.
         result: Result<Written, Unwritten>,
     },
-    /// The thread has ended. An error says why the log could not be emptied. Nothing that was
-    /// acknowledged is lost by that.
+    /// The thread has ended. An error says why the log could not be moved into the file. No
+    /// acknowledged write is lost by that.
     Stopped(Result<(), StoreError>),
 }
 
 /// An opened file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// True if it was created.
+    /// True if the file was created.
     pub created: bool,
     /// Size of the file in bytes.
     pub bytes: u64,
     /// True if there was a write-ahead log without its file. It was renamed, see
     /// [`LOG_SET_ASIDE`](super::LOG_SET_ASIDE).
     pub log_set_aside: bool,
-    /// The version of its tables before they were brought up to date, if an earlier marketd made it.
+    /// The former version of its tables, if an earlier marketd made the file and the tables were upgraded.
     pub upgraded_from: Option<u32>,
 }
 
@@ -112,7 +112,7 @@ pub struct Extent {
     pub first: Option<i64>,
     /// Slot of the newest candle.
     pub last: Option<i64>,
-    /// Number of candles. It is updated by each write, and wrong if a person has deleted rows.
+    /// Number of candles. Each write updates it. It is wrong if a person has deleted rows.
     pub count: u64,
 }
 
@@ -135,13 +135,13 @@ pub struct Rows {
     /// The slots that this page covers: all requested slots, or the part at [`ReadJob::keep`]'s end that
     /// the limit allows. The rest needs another read.
     pub slots: Range<i64>,
-    /// The covered parts of these slots, in order. Nothing is known of the others, even if the caller
-    /// believes that they are covered: a missing candle there does not mean that nobody traded.
+    /// The covered parts of these slots, in order. Nothing is known about the other slots, even if the caller
+    /// believes that they are covered: a missing candle in them does not mean that nobody traded.
     pub covered: Vec<Range<i64>>,
     /// The candles, oldest first. Each is sound, aligned and in a covered slot.
     pub candles: Vec<Candle>,
-    /// Slots with invalid rows, which were skipped. Nothing is known of them: the caller should forget
-    /// them, so that they are requested from the exchange again.
+    /// Slots with invalid rows, which were skipped. The caller should forget these slots, so that they are
+    /// requested from the exchange again.
     pub unsound: Vec<i64>,
 }
 
@@ -165,11 +165,11 @@ pub struct Written {
 /// A series of a batch that is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenSeries {
-    /// Its name.
+    /// The name of the series.
     pub name: SeriesName,
     /// The slots that were forgotten.
     pub forgotten: Vec<Range<i64>>,
-    /// The slots that were covered then.
+    /// The slots that were covered after that.
     pub covered: Vec<Range<i64>>,
     /// Its new extent.
     pub extent: Extent,

@@ -1,10 +1,10 @@
 //! The messages between the core and the disk thread: plain data in both directions.
 //!
-//! The core sends a [`DiskJob`], and the disk thread sends a [`Reply`] back. A [`Batch`] is what one job
-//! writes. [`OpenError`] and [`StoreError`] are what can fail. The messages are in the lowest layer so
-//! that `core`, which decides what is stored, and `store`, which stores it, do not import each other.
+//! The core sends a [`DiskJob`], and the disk thread sends a [`Reply`] back. One job writes a [`Batch`]. The
+//! errors are [`OpenError`] and [`StoreError`]. The messages are in the lowest layer so that `core`, which
+//! decides what is stored, and `store`, which stores it, do not import each other.
 //!
-//! Series are named by texts, because the numbers that the market gives them differ in each run.
+//! Series are named by texts, because the market's numbers for them differ in each run.
 
 mod batch;
 mod error;

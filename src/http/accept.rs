@@ -1,6 +1,6 @@
 //! The content codings and media types that a client accepts (RFC 9110, 12.5.1 and 12.5.3).
 //!
-//! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and between
+//! Owns the grammar of `Accept-Encoding` and `Accept`. It chooses between gzip and no coding, and between
 //! HTML and JSON. A malformed `Accept-Encoding` means no coding, which every client understands.
 
 use super::head::{Fields, is_token, members};
@@ -18,7 +18,7 @@ pub fn accepts_gzip(list: &[u8]) -> bool {
         let is = |name: &[u8]| coding.eq_ignore_ascii_case(name);
         let place = match coding {
             b"*" => &mut others,
-            // 8.4.1.3: the old name is the same coding.
+            // RFC 9110, 8.4.1.3: the old name means the same coding.
             _ if is(b"gzip") || is(b"x-gzip") => &mut gzip,
             _ if is(b"identity") => &mut identity,
             _ => continue,
@@ -26,7 +26,8 @@ pub fn accepts_gzip(list: &[u8]) -> bool {
         // If a coding is listed twice, the lower quality counts.
         *place = Some(place.map_or(quality, |before: Quality| before.min(quality)));
     }
-    // If neither identity nor `*` has a quality, every quality of gzip is enough: gzip is shorter.
+    // If neither identity nor `*` has a quality, any quality of gzip is enough, because gzip is
+    // shorter.
     let gzip = gzip.or(others).unwrap_or(0);
     gzip > 0 && gzip >= identity.or(others).unwrap_or(0)
 }
@@ -48,7 +49,7 @@ pub fn prefers_html(fields: Fields<'_>) -> bool {
     for member in accept.flat_map(|(_, value)| members(value)) {
         let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-        // A malformed weight is passed over, as if it were not there.
+        // A malformed weight is ignored.
         let quality = parts.find_map(weight).unwrap_or(1000);
         match &*media {
             b"text/html" => html = html.max(Some(quality)),

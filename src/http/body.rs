@@ -1,20 +1,20 @@
 //! The framing of bodies: finds the end of a body in the bytes of a connection.
 //!
-//! Owns the three framings of RFC 9112, 6 and 7: by length, by chunks, and by the end of the
-//! connection. It copies nothing: a [`Piece`] borrows the data. Its only state is a few counters, each
-//! of which is bounded.
+//! Owns the three framings of RFC 9112, 6 and 7: by length, by chunks, and by the end of the connection. It
+//! copies nothing: a [`Piece`] borrows the data. Its state is a few bounded counters.
 
 use super::head::{hex_digit, is_field_text, is_token};
 use std::fmt;
 
-/// Most bytes of all chunk extensions of a body. Nobody sends any. hyper has the same limit.
+/// Most bytes of all chunk extensions of a body. They are ignored, and hardly any program sends
+/// them. hyper has the same limit.
 pub const EXTENSION_BYTES: usize = 16 * 1024;
 
 /// Most bytes of all trailer fields of a body: half the limit of a head. They are ignored.
 pub const TRAILER_BYTES: usize = 8 * 1024;
 
-/// Bytes of framing that a body may have beyond its data: sound chunks have more data than framing, and each
-/// costs its reader as much as a larger one.
+/// Bytes of framing that a body may have beyond its data. A reasonable chunk has more data than framing.
+/// Reading a tiny chunk costs as much as reading a large one.
 pub const FRAMING_SURPLUS: u64 = 64 * 1024;
 
 /// Most hexadecimal digits of a chunk's size, leading zeros included: as many as fit 64 bits.
@@ -37,11 +37,12 @@ pub enum Framing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyReader {
     state: State,
-    /// Data bytes of the body or of the chunk that have not come yet: of a size, as far as it was read.
+    /// Data bytes of the body or the chunk that have not come yet. While a chunk's size is being read, the
+    /// size so far.
     left: u64,
-    /// The digits of that size that were read.
+    /// How many digits of the size were read.
     digits: u8,
-    /// Data bytes that are still allowed, without those that have been announced.
+    /// Data bytes that are still allowed, beyond the announced ones.
     room: u64,
     extension_room: u64,
     trailer_room: u64,
@@ -49,7 +50,7 @@ pub struct BodyReader {
     framing_room: u64,
 }
 
-/// What the next byte is.
+/// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Data of a known length, at least one byte.
@@ -58,7 +59,7 @@ enum State {
     UntilClose,
     /// The digits of a chunk's size.
     Size,
-    /// Blanks after the size or after an extension. Another extension must follow.
+    /// Blanks after the size or an extension. Another extension must follow.
     SizeBlank,
     /// The start of an extension's name. Extensions are ignored.
     NameBegin,
@@ -104,18 +105,18 @@ pub struct Piece<'a> {
     /// Bytes of the input that were used: framing and data. Not zero, unless the input is empty or the
     /// body has ended.
     pub used: usize,
-    /// The data among them. May be empty.
+    /// The data among these bytes. May be empty.
     pub data: &'a [u8],
     /// True if the body has ended.
     pub done: bool,
 }
 
-/// Why a body cannot be read, in words.
+/// Why a body cannot be read, as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It has, or announces, more than allowed.
+    /// The body has, or announces, more bytes than allowed.
     TooLarge(&'static str),
-    /// Its framing is malformed, or it has no end.
+    /// The framing is malformed, or the body was cut short.
     Malformed(&'static str),
 }
 
@@ -191,7 +192,7 @@ impl BodyReader {
         }
     }
 
-    /// The peer has closed: ends the body, if it may end like that.
+    /// Ends the body because the peer has closed. An error if the framing does not permit this.
     pub fn finish_at_close(&mut self) -> Result<(), BodyError> {
         match self.state {
             State::UntilClose | State::Done => {
@@ -214,9 +215,9 @@ impl BodyReader {
         &rest[..taken]
     }
 
-    /// Reads a byte of framing, exactly as in RFC 9112, 7.1: servers disagree about a bare LF, a sign
-    /// or `0x`, and so about the end of a message. Field lines after the last chunk are checked as in a head,
-    /// and ignored.
+    /// Reads a byte of framing, strictly by RFC 9112, 7.1: programs disagree about a bare LF, a sign or `0x`,
+    /// and so about the end of a message. Field lines after the last chunk are checked as in a head, and
+    /// ignored.
     fn step(&mut self, byte: u8) -> Result<State, BodyError> {
         use State::*;
         let is_read = self.state != Size || self.digits > 0;
@@ -277,7 +278,7 @@ impl BodyReader {
     }
 }
 
-/// Takes so many bytes of those that are still allowed. `why`: the error if there are fewer.
+/// Takes bytes from the bytes that are still allowed. `why` is the error if fewer are left.
 fn take(room: &mut u64, bytes: u64, why: &'static str) -> Result<(), BodyError> {
     *room = room.checked_sub(bytes).ok_or(BodyError::TooLarge(why))?;
     Ok(())

@@ -1,11 +1,11 @@
 //! Errors as clients see them: status, code, message, parameter.
 //!
-//! Owns the type, and the errors that are always the same: the errors of a request that cannot be read, and
-//! some of the API, such as 404, 405, 429 and 503. An endpoint makes its other errors itself. A message may
-//! repeat a part of the request, at most 64 bytes of it, escaped. It never shows anything internal.
+//! Owns the type, and the errors that are always the same: for requests that cannot be read, and some of the
+//! API, such as 404, 405, 429 and 503. An endpoint makes its other errors itself. A message may repeat at
+//! most 64 bytes of the request, escaped. It never shows anything internal.
 //!
-//! Nothing here closes a connection. The caller closes it after a request that could not be read, since it is
-//! not certain where the next request begins.
+//! Nothing here closes a connection. The caller closes it after a request that could not be read, because it
+//! is unknown where the next request begins.
 
 use super::body::BodyError;
 use std::borrow::Cow;
@@ -18,9 +18,9 @@ const ECHO: usize = 64;
 pub struct Error {
     /// HTTP status.
     pub status: u16,
-    /// What programs compare: a word that never changes.
+    /// A word for programs to compare. It never changes.
     pub code: &'static str,
-    /// What people read.
+    /// The text for people.
     pub message: Cow<'static, str>,
     /// The parameter at fault.
     pub param: Option<&'static str>,
@@ -29,7 +29,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// The address exists, but not for this method.
+    /// The address does not serve this method.
     pub const METHOD_NOT_ALLOWED: Error =
         Error::fixed(405, "method_not_allowed", "Only GET, HEAD and OPTIONS are served.");
     /// The request was not complete in time.
@@ -38,7 +38,7 @@ impl Error {
     /// The `If-Match` of the request does not match (RFC 9110, 13.1.1).
     pub const PRECONDITION_FAILED: Error =
         Error::fixed(412, "precondition_failed", "No entity tag in If-Match matches.");
-    /// The body of the request is larger than `limits.bodyBytes`, the most that is read and ignored.
+    /// The body of the request is larger than `limits.bodyBytes`. Smaller bodies are read and ignored.
     pub const PAYLOAD_TOO_LARGE: Error =
         Error::fixed(413, "payload_too_large", "The request body is too large.");
     /// The first line of the request is too long.
@@ -53,7 +53,7 @@ impl Error {
     /// The head of the request is too large, or has too many fields.
     pub const HEADERS_TOO_LARGE: Error =
         Error::fixed(431, "headers_too_large", "The request head is too large.");
-    /// A fault of ours, without details.
+    /// An internal error, without details.
     pub const INTERNAL: Error = Error::fixed(500, "internal", "Internal error.");
     /// The method of the request is unknown.
     pub const UNKNOWN_METHOD: Error =
@@ -110,13 +110,13 @@ impl Error {
         Error::new(404, "not_found", format!("No such address: \"{}\".", echo(path)))
     }
 
-    /// What clients have not taken, and what is made for them, holds too much memory.
+    /// Responses that clients have not read yet, or that are being made, take too much memory.
     pub fn overloaded() -> Error {
         let message = "Too many responses are being made, or wait to be read.";
         Error::new(503, "overloaded", message).retry_after(1)
     }
 
-    /// Not now; try again after so many seconds.
+    /// A 503. The client may try again after so many seconds.
     pub fn unavailable(message: &'static str, retry_after: u32) -> Error {
         Error::new(503, "unavailable", message).retry_after(retry_after)
     }
@@ -131,8 +131,8 @@ impl From<BodyError> for Error {
     }
 }
 
-/// A part of the request as an error repeats it: at most 64 bytes, with `?` for what is not printable
-/// ASCII. The JSON writer escapes the rest.
+/// A part of the request as an error repeats it: at most 64 bytes, with `?` for bytes that are not printable
+/// ASCII. The JSON writer escapes it.
 pub fn echo(asked: &[u8]) -> String {
     let printable = |byte: &u8| match byte {
         0x20..=0x7e => *byte as char,

@@ -2,50 +2,51 @@
 //!
 //! [`Compressor`] makes one gzip member of a body that a client gets; [`Decompressor`] reads the
 //! body of an exchange's response. Both wrap flate2. The caller decides how much is done at a time,
-//! so that no body, and no bomb, holds up the event loop.
+//! so that no body, not even a decompression bomb, holds up the event loop.
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, MultiGzDecoder};
 use std::io::{self, Write};
 
-/// Compressed bytes that one call of [`Decompressor::step`] consumes at most. A real market list
-/// decompresses them to some two kilobytes; a stream of empty blocks costs 0.4 ms.
+/// Compressed bytes that one call of [`Decompressor::step`] consumes at most. In a real market list
+/// they become some two kilobytes. If all of them are empty blocks, a call takes 0.4 ms.
 const SLICE: usize = 256;
 
 /// Plain bytes after which a slice ends early.
 const SLICE_PLAIN: usize = 16 * 1024;
 
-/// Compressed bytes that are passed on before the size of the output is checked. Deflate expands at most
-/// 1032 times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
+/// Compressed bytes between two checks of the output's size. Deflate expands at most 1032 times (zlib,
+/// "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by 16 KiB at most.
 const CHECK_EVERY: usize = 16;
 
-/// Compressed bytes that a body may have beyond its plain ones. Sound data is smaller than what it holds, but
-/// for some bytes; a million empty members or blocks would cost seconds.
+/// How many more compressed bytes than plain ones a body may have. Reasonable data is at most a few bytes
+/// larger than its plain bytes. A million empty members or blocks would cost seconds.
 const SURPLUS: u64 = 64 * 1024;
 
-/// The error of a body that is larger than what it holds.
+/// The error of a body with too many more compressed bytes than plain ones.
 const LARGER: &str = "the gzip data is larger than what it holds";
 
-/// More bytes than any text has that `scripts/build.rs` packs.
+/// A limit above the size of all texts that `scripts/build.rs` packs.
 const PACKED_MOST: u64 = 1 << 20;
 
 /// The error of a body with more plain bytes than allowed.
 const TOO_LARGE: &str = "the decompressed body is too large";
 
-/// The error of a body that ended within a member or before the first, or whose last checksum or length is
+/// The error of a body that ended before the first member or within one, or whose last checksum or length is
 /// wrong.
 const INCOMPLETE: &str = "the gzip data is cut short, or its checksum or length is wrong";
 
-/// A gzip member in the making. Takes about 300 KB until it is finished, nearly all of it tables.
+/// A gzip member that is being made. It takes about 300 KB until it is finished, nearly all of it
+/// tables.
 ///
-/// The same body gives the same bytes, in whatever parts it comes: a strong entity tag may name
-/// them. The header holds no time and no file name.
+/// The same body gives the same bytes, however it is split into parts, so a strong entity tag may
+/// identify them. The header has no time and no file name.
 pub struct Compressor(GzEncoder<Vec<u8>>);
 
 impl Default for Compressor {
     /// A member without data.
     fn default() -> Compressor {
-        // Level 1: JSON is a tenth smaller at level 6, which takes six times as long.
+        // Level 1: at level 6, JSON would be a tenth smaller and take six times as long.
         Compressor(GzEncoder::new(Vec::new(), Compression::fast()))
     }
 }
@@ -63,16 +64,16 @@ impl Compressor {
     }
 }
 
-/// A gzip body on its way to plain bytes.
+/// A gzip body that is being decompressed.
 ///
-/// Owns the compressed bytes that are not yet consumed, and the plain bytes of the last slice; it
-/// never holds more of the body. Members in a row are one body (RFC 1952, 2.2). After an error it
-/// must not be used again.
+/// Owns the compressed bytes that are not consumed yet, and the plain bytes of the last slice. It
+/// never holds more of the body. Several members in a row are one body (RFC 1952, 2.2). After an
+/// error it must not be used again.
 pub struct Decompressor {
     decoder: MultiGzDecoder<Slice>,
     compressed: Vec<u8>,
     consumed: usize,
-    /// Compressed bytes that the body may still have, before it has more plain ones.
+    /// Compressed bytes that the body may still have without more plain ones.
     surplus: u64,
 }
 
@@ -111,7 +112,7 @@ impl Decompressor {
         self.compressed.extend_from_slice(compressed);
     }
 
-    /// Whether [`Decompressor::step`] has compressed bytes to consume.
+    /// True if [`Decompressor::step`] has compressed bytes to consume.
     pub fn has_more(&self) -> bool {
         !self.compressed.is_empty()
     }
@@ -138,7 +139,7 @@ impl Decompressor {
         Ok(&self.decoder.get_ref().bytes)
     }
 
-    /// Ends the body, all of which has been pushed and decompressed.
+    /// Ends the body. All of it must have been pushed and decompressed.
     pub fn finish(&mut self) -> io::Result<()> {
         match self.decoder.try_finish() {
             Ok(()) if !self.has_more() => Ok(()),
@@ -153,7 +154,7 @@ pub fn unpacked(packed: &[u8]) -> String {
     String::from_utf8(text).expect("the files of the source tree are UTF-8")
 }
 
-/// All of a gzip body that is there already, of at most `most` plain bytes.
+/// Decompresses a complete gzip body of at most `most` plain bytes.
 pub fn decompress(compressed: &[u8], most: u64) -> io::Result<Vec<u8>> {
     let mut decompressor = Decompressor::new(most);
     decompressor.push(compressed);

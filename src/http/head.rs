@@ -1,12 +1,12 @@
-//! What the heads of requests and responses have in common.
+//! The common parts of the heads of requests and responses.
 //!
-//! Owns the limits of a head, the iterator over its fields, and the grammars of simple field values.
-//! It does not interpret fields: `parser` and `upstream` do.
+//! Owns the limits of a head, the iterator over its fields, and the grammars of simple field values. `parser`
+//! and `upstream` interpret the fields.
 
 use crate::config::Limits;
 
-/// Most fields of a head, whatever the configuration says: while a head is parsed, they are on the
-/// stack.
+/// Most fields of a head, whatever the configuration says: while a head is parsed, its fields are
+/// on the stack.
 pub(super) const FIELDS_CEILING: usize = 256;
 
 /// The limits of a request's head.
@@ -79,7 +79,7 @@ pub(super) fn members(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
 }
 
-/// What the fields `Connection` of a head ask for (RFC 9110, 7.6.1).
+/// The options of the `Connection` fields of a head (RFC 9110, 7.6.1).
 #[derive(Default)]
 pub(super) struct Persistence {
     close: bool,
@@ -95,7 +95,7 @@ impl Persistence {
         }
     }
 
-    /// True if the connection stays open, which a peer that speaks HTTP/1.0 must ask for.
+    /// True if the connection stays open. A peer that speaks HTTP/1.0 must ask for it.
     pub(super) fn holds(&self, is_http11: bool) -> bool {
         !self.close && (is_http11 || self.keep_alive)
     }
@@ -127,7 +127,7 @@ pub(super) fn is_host_name(byte: u8) -> bool {
     HOST_NAME[usize::from(byte)]
 }
 
-/// By byte: each request has a host.
+/// [`is_host_name`] by byte. A table, because each request has a host.
 static HOST_NAME: [bool; 256] = {
     let (mut all, mut byte) = ([false; 256], 0u8);
     while byte < 128 {

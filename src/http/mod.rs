@@ -3,8 +3,8 @@
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112 on both sides: requests from clients
 //! ([`request`]) and the responses to them ([`response`]), the bytes that are still to be sent ([`output`]),
 //! requests to exchanges and their responses, and tunnels through proxies ([`upstream`]), bodies in both
-//! directions ([`body`]), and gzip ([`gzip`]) if a client accepts it ([`accept`]). It uses no socket, has no
-//! connections, and does not know what a path means.
+//! directions ([`body`]), and gzip ([`gzip`]) if a client accepts it ([`accept`]). It uses no sockets, knows
+//! no connections, and does not know what a path means.
 //!
 //! Invariant: the result does not depend on how the bytes are split. A parser gets the bytes that have
 //! arrived so far, and returns *partial* until the result is certain. Later bytes do not change it.

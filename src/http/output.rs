@@ -1,6 +1,7 @@
-//! The bytes that a connection has to send: written bytes, and between them parts that are not copied.
+//! The output: the bytes that a connection has to send. They are written bytes, and between them parts that
+//! are not copied.
 //!
-//! Owns the written bytes and the parts, of which some are shared, until all of them are sent. Sent
+//! Owns the written bytes and the parts until all of them are sent. Some parts are shared. Sent
 //! bytes stay in the buffer until the output is empty.
 //!
 //! Invariant: the positions of the parts in the written bytes ascend. The position of an unsent part is not
@@ -9,13 +10,14 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Shorter shared parts are copied, because another piece costs the kernel as much.
+/// Shorter shared parts are copied: for the kernel, one more piece costs as much as copying this
+/// many bytes.
 const MIN_SHARED: usize = 1024;
 
-/// Shorter given parts are copied, because a part costs an allocation.
+/// Shorter given bytes are copied, because a part costs an allocation.
 pub const MIN_GIVEN: usize = 16 * 1024;
 
-/// Smaller buffers are kept until all of them is sent.
+/// Smaller buffers are not shrunk.
 const MIN_SHRUNK: usize = 4 * 1024;
 
 /// Bytes to be sent.
@@ -39,10 +41,10 @@ struct Shared {
 
 #[derive(Clone, Debug)]
 struct Part {
-    /// It precedes the written byte at this position.
+    /// The part comes before the written byte at this position.
     at: usize,
     bytes: Bytes,
-    /// What is not sent of them.
+    /// The unsent bytes.
     range: Range<usize>,
 }
 
@@ -78,8 +80,8 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Appends bytes. Long ones are not copied: copying a megabyte takes longer than a turn of the loop
-    /// may take. What their buffer has beyond them is freed, since a client may take them for long.
+    /// Appends bytes. Long ones are not copied: copying a megabyte takes longer than a turn of the loop may
+    /// take. The spare capacity of their buffer is freed, because a client may take long to read them.
     pub fn give(&mut self, mut bytes: Vec<u8>) {
         if bytes.len() < MIN_GIVEN {
             return self.bytes.extend_from_slice(&bytes);
@@ -97,7 +99,7 @@ impl Output {
         self.share_all(&[(bytes.clone(), range)], len);
     }
 
-    /// Appends parts of buffers that it holds with others, one behind the other: `len` bytes together.
+    /// Appends parts of shared buffers, one after another. They have `len` bytes together.
     pub fn share_all(&mut self, parts: &[(Arc<[u8]>, Range<usize>)], len: usize) {
         if len < MIN_SHARED {
             let parts = parts.iter().map(|(bytes, range)| &bytes[range.clone()]);
@@ -113,7 +115,8 @@ impl Output {
         }));
     }
 
-    /// A copy that shares what is shared. `None` if it copies more than `most` bytes, or if some are sent.
+    /// A copy that shares the shared parts. `None` if it would copy more than `most` bytes or a given part,
+    /// or if some bytes are sent.
     pub fn copy(&self, most: usize) -> Option<Output> {
         let parts = self.shared.as_deref().map_or(&[][..], |shared| &shared.parts);
         let is_small = parts.iter().all(|part| matches!(part.bytes, Bytes::Shared(_)));
@@ -125,14 +128,14 @@ impl Output {
         self.pending().shared.is_some()
     }
 
-    /// All of it as one shared part.
+    /// The unsent bytes as one shared part.
     pub fn joined(&self) -> Output {
         let (mut joined, bytes) = (Output::default(), self.pending().to_vec());
         joined.share(&bytes.into(), 0..self.len());
         joined
     }
 
-    /// Appends all of another, of which nothing is sent.
+    /// Appends another output. None of its bytes may be sent.
     pub fn append(&mut self, other: &Output) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -156,7 +159,7 @@ impl Output {
         self.bytes.len() - self.sent + shared
     }
 
-    /// True if nothing is to be sent.
+    /// True if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -168,7 +171,7 @@ impl Output {
         if count >= self.len() { self.clear() } else { self.advance_in_part(count) }
     }
 
-    /// Like `advance`, but not all is sent.
+    /// Like `advance`, if unsent bytes remain.
     fn advance_in_part(&mut self, count: usize) {
         let mut left = count;
         while let Some(shared) = self.shared.as_deref_mut()
@@ -190,8 +193,8 @@ impl Output {
         self.sent += left;
     }
 
-    /// Frees what is sent or was never written, if that is at least a quarter of a buffer: a client may take
-    /// the rest for long.
+    /// Frees sent bytes and spare capacity, if these are at least a quarter of a buffer: a client may take
+    /// long to read the rest.
     pub fn shrink(&mut self) {
         if let Some(shared) = self.shared.as_deref_mut()
             && let Some(Part { bytes: Bytes::Given(bytes), range, .. }) =
@@ -214,14 +217,14 @@ impl Output {
         }
     }
 
-    /// Takes the buffers of `spare` if it has none.
+    /// Takes the buffers of `spare`, if this output has none.
     pub fn borrow(&mut self, spare: &mut Output) {
         if self.bytes.capacity() == 0 {
             std::mem::swap(self, spare);
         }
     }
 
-    /// Gives up its buffers, after all is sent: to `spare` if that has none and they take at most `most`
+    /// Gives up the buffers after all is sent. They go to `spare` if it has none and they take at most `most`
     /// bytes. Otherwise they are freed.
     pub fn give_back(&mut self, spare: &mut Output, most: usize) {
         debug_assert!(self.is_empty(), "there are unsent bytes");
@@ -232,7 +235,7 @@ impl Output {
         }
     }
 
-    /// The memory that the buffers take, but for those that were given.
+    /// The memory that the buffers take, without given and shared parts.
     pub fn capacity(&self) -> usize {
         let parts = self.shared.as_ref().map_or(0, |shared| shared.parts.capacity());
         self.bytes.capacity() + parts * size_of::<Part>()
@@ -249,7 +252,7 @@ impl Output {
 }
 
 impl<'a> Outgoing<'a> {
-    /// All of it, if it is one piece.
+    /// All bytes, if they are one piece.
     pub fn whole(&self) -> Option<&'a [u8]> {
         match self.shared {
             None => Some(&self.bytes[self.sent..]),
@@ -267,8 +270,8 @@ impl<'a> Outgoing<'a> {
         self.len() == 0
     }
 
-    /// Passes the pieces to `take` in order, none of them empty, until `take` returns false. An iterator
-    /// would take four times as long.
+    /// Passes the pieces to `take` in order until `take` returns false. No piece is empty. An iterator would
+    /// take four times as long.
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
         for part in self.shared.map_or(&[][..], |shared| &shared.parts[shared.next..]) {

@@ -1,12 +1,11 @@
 //! Parses the heads of requests.
 //!
-//! Owns what a request head must look like (RFC 9112, 2 to 6). It never parses the body: a
-//! [`RequestBody`] says how [`super::body`] does that.
+//! Owns the rules for a request head (RFC 9112, 2 to 6). It never parses the body: a
+//! [`RequestBody`] tells [`super::body`] how to.
 //!
-//! httparse finds the lines. It refuses invalid bytes, folded lines and blanks before a colon. This
-//! module refuses what httparse accepts: lines that end with a bare LF, and contradictions between
-//! fields. Anything ambiguous is refused, because request smuggling needs two servers that read a head
-//! differently.
+//! httparse finds the lines. It refuses invalid bytes, folded lines and blanks before a colon. This module
+//! also refuses lines that end with a bare LF, and contradictions between fields. Anything ambiguous is
+//! refused, because request smuggling needs two servers that read a head differently.
 //!
 //! Invariant: an error is reported with the first byte that makes it certain, or with the last byte of
 //! the head. So the result does not depend on how the bytes were split.
@@ -51,12 +50,12 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Err
     }
 }
 
-/// Fields behind an opening: browsers send some twenty.
+/// Most fields behind an opening: browsers send some twenty.
 const FIELDS_BEHIND: usize = 24;
 
-/// Parses the head at the start of `bytes`, which begins with the opening of `known`, a request that was
-/// parsed with the same limits. `None` if [`parse`] has to do that: the head is incomplete, malformed, or has
-/// many fields.
+/// Parses the head at the start of `bytes`, which begins with the opening of `known`. `known` is a request
+/// that was parsed with the same limits. Returns `None` if the caller must use [`parse`]: the head is
+/// incomplete, malformed, or has many fields.
 pub fn parse_behind<'a>(
     known: &OwnedRequest,
     bytes: &'a [u8],
@@ -126,7 +125,7 @@ fn incomplete<'a>(
     Ok(Parsed::Partial)
 }
 
-/// The error that httparse has found. `None` while it depends on bytes that have not arrived.
+/// The error for what httparse has found. `None` while it depends on bytes that have not arrived.
 fn fault(error: httparse::Error, line: &[u8]) -> Option<Error> {
     match error {
         httparse::Error::HeaderName => Some(Error::bad_request("Malformed field name.")),
@@ -158,7 +157,7 @@ fn version_fault(line: &[u8]) -> Option<Error> {
     }
 }
 
-/// The request that httparse has found in `head`, the bytes of one head.
+/// The request that httparse has found in `head`, which has the bytes of one head.
 fn read<'a>(
     raw: &httparse::Request<'_, 'a>,
     head: &'a [u8],
@@ -179,12 +178,12 @@ fn read<'a>(
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "OPTIONS" => Method::Options,
-        // The last one: draft-ietf-httpbis-safe-method-w-body.
+        // QUERY is of draft-ietf-httpbis-safe-method-w-body.
         "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" | "QUERY" => Method::Other,
         _ => return Err(Error::UNKNOWN_METHOD),
     };
     let (path, query) = target::split(method, target)?;
-    // An empty line in front of the request.
+    // httparse has skipped an empty line in front of the request.
     if method.as_ptr() != head.as_ptr() {
         return Err(BARE_LF);
     }
@@ -194,15 +193,16 @@ fn read<'a>(
     Ok(Request { keep_alive: request.keep_alive && method != "CONNECT", ..request })
 }
 
-/// The request with this first line in `head`, and these fields behind those that are `known`.
+/// The request in `head` with this first line. `fields` come after the fields that are `known`
+/// already.
 fn read_fields<'a>(
     Line { length, method, path, query, version }: Line<'a>,
     head: &'a [u8],
     fields: &[httparse::Header<'a>],
     mut known: KnownFields<'a>,
 ) -> Result<Request<'a>, Error> {
-    // httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not would see
-    // another request.
+    // httparse also accepts a bare LF, as RFC 9112, 2.2 allows. But a proxy that does not accept it would see
+    // a different request.
     let before = |part: &str| &head[..part.as_ptr().addr() - head.as_ptr().addr()];
     let ends_line = |field: &httparse::Header<'_>| before(field.name).ends_with(b"\r\n");
     if !fields.iter().all(ends_line) || !head.ends_with(b"\r\n\r\n") {
@@ -263,7 +263,7 @@ impl<'a> KnownFields<'a> {
         Ok(())
     }
 
-    /// At most one, in both versions (RFC 9112, 3.2).
+    /// Takes the host. There may be only one, in both versions (RFC 9112, 3.2).
     fn host(&mut self, value: &'a [u8]) -> Result<(), Error> {
         if self.host.is_some() || !target::is_authority(value) {
             return Err(BAD_HOST);
@@ -272,7 +272,7 @@ impl<'a> KnownFields<'a> {
         Ok(())
     }
 
-    /// The same length may be repeated (RFC 9110, 8.6).
+    /// Takes the length. An equal one may be repeated (RFC 9110, 8.6).
     fn content_length(&mut self, value: &[u8]) -> Result<(), Error> {
         let length = digits(value).ok_or(BAD_LENGTH)?;
         if self.length.is_some_and(|before| before != length) {
@@ -282,8 +282,8 @@ impl<'a> KnownFields<'a> {
         Ok(())
     }
 
-    /// An unknown coding is a 501 (RFC 9112, 6.1). If a coding follows `chunked`, the length of the body
-    /// is unknown: that is a 400 (RFC 9112, 6.3), and so is a malformed name.
+    /// Takes transfer codings. An unknown coding is a 501 (RFC 9112, 6.1). A coding after `chunked` is a 400,
+    /// because then the length of the body is unknown (RFC 9112, 6.3). A malformed name is a 400 too.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Error> {
         let mut is_known = true;
         for coding in value.split(|byte| *byte == b',') {
@@ -315,7 +315,7 @@ impl<'a> KnownFields<'a> {
             return Err(Error::bad_request("The Host field is missing."));
         }
         match (self.chunked, self.length, version) {
-            // RFC 9112, 6.1: this and the next are used for request smuggling.
+            // RFC 9112, 6.1: this case and the next one are used for request smuggling.
             (true, Some(_), _) => {
                 Err(Error::bad_request("Content-Length and Transfer-Encoding exclude each other."))
             }

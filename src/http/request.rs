@@ -1,7 +1,7 @@
 //! A client's request: what its head says.
 //!
-//! A [`Request`] borrows from the bytes that arrived, and copies nothing. [`super::parse`] makes it. What
-//! is needed later is copied as a [`OwnedRequest`].
+//! A [`Request`] borrows from the bytes that arrived, and copies nothing. [`super::parse`] makes it. An
+//! [`OwnedRequest`] is a copy for later.
 
 use super::body::Framing;
 use super::head::Fields;
@@ -41,7 +41,7 @@ pub enum Version {
 /// The body that follows the head of a request. It never ends with the connection.
 pub type RequestBody = Framing;
 
-/// A field of a request whose value is a list, which is parsed only where it matters.
+/// A field of a request whose value is a list. The list is parsed only where it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListField {
     /// `If-Match`.
@@ -53,7 +53,7 @@ pub enum ListField {
 }
 
 impl ListField {
-    /// Their names, in the order of the variants.
+    /// The names of the fields, in the order of the variants.
     pub(super) const NAMES: [&[u8]; 3] = [b"if-match", b"if-none-match", b"accept-encoding"];
 }
 
@@ -62,12 +62,12 @@ impl ListField {
 pub struct Lists<'a> {
     /// The first field of each, by [`ListField`].
     pub(super) first: [Option<&'a [u8]>; ListField::NAMES.len()],
-    /// True if one of them comes more than once.
+    /// True if one of the fields comes more than once.
     pub(super) repeat: bool,
 }
 
 impl<'a> Lists<'a> {
-    /// The first field of each that is there.
+    /// The first field of each list that is present.
     pub fn present(&self) -> impl Iterator<Item = &'a [u8]> {
         self.first.into_iter().flatten()
     }
@@ -75,9 +75,9 @@ impl<'a> Lists<'a> {
 
 /// The first line of a request.
 pub(super) struct Line<'a> {
-    /// Its bytes, with the CR LF.
+    /// The length of the line, with the CR LF.
     pub length: usize,
-    /// What it says, as in [`Request`].
+    /// The method, as in [`Request`], like the members that follow.
     pub method: Method,
     pub path: &'a [u8],
     pub query: &'a [u8],
@@ -106,19 +106,19 @@ pub struct Request<'a> {
     pub body: RequestBody,
     /// All fields.
     pub fields: Fields<'a>,
-    /// The lists among them, for [`Request::list`].
+    /// The list fields, for [`Request::list`].
     pub lists: Lists<'a>,
 }
 
 impl<'a> Request<'a> {
-    /// Its first line, with the CR LF.
+    /// The first line, with the CR LF.
     pub fn line(&self) -> &'a [u8] {
-        // Behind the fields is the empty line.
+        // The empty line follows the fields.
         &self.head[..self.head.len() - self.fields.lines().len() - 2]
     }
 
-    /// Its first line, and the next one if that is the field `Host`, which clients should send first
-    /// (RFC 9110, 7.2).
+    /// The opening: the first line, and the next line if it is the field `Host`, which clients should send
+    /// first (RFC 9110, 7.2).
     pub fn opening(&self) -> &'a [u8] {
         let lines = self.fields.lines();
         let is_host = lines.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"host:"));
@@ -126,8 +126,8 @@ impl<'a> Request<'a> {
         &self.head[..self.line().len() + host]
     }
 
-    /// A list. Several fields are one list (RFC 9110, 5.3). Only these are copied, and clients rarely send
-    /// them.
+    /// A list. Several fields with one name are one list (RFC 9110, 5.3), and are copied. Clients rarely send
+    /// several.
     #[inline]
     pub fn list(&self, field: ListField) -> Option<Cow<'a, [u8]>> {
         let first = self.lists.first[field as usize]?;
@@ -147,8 +147,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A request that outlives the bytes that it arrived in: it has a copy of its head, and knows where in it
-/// everything is, so that an equal head need not be parsed again.
+/// A request that outlives the bytes that it arrived in. It has a copy of its head, and the places of all
+/// parts in it, so that an equal head need not be parsed again.
 #[derive(Clone, Debug)]
 pub struct OwnedRequest {
     head: Box<[u8]>,
@@ -158,7 +158,7 @@ pub struct OwnedRequest {
     query: Span,
     lines: Span,
     lists: [Option<Span>; ListField::NAMES.len()],
-    /// The length of its opening.
+    /// The length of the opening.
     opening: u32,
 }
 
@@ -202,14 +202,14 @@ impl OwnedRequest {
         self.read(&self.head)
     }
 
-    /// The length of the head at the start of these bytes, if it is the same.
+    /// The length of this request's head, if `bytes` begin with it.
     #[inline]
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
         bytes.starts_with(&self.head).then_some(self.head.len())
     }
 
-    /// True if another request is answered like this one whatever its other fields say: its line, its lists
-    /// and its persistence are the same.
+    /// True if another request has the same line, lists and persistence. Other fields do not change the
+    /// response.
     pub fn is_like(&self, other: &Request<'_>) -> bool {
         let lists = self
             .lists
@@ -224,26 +224,26 @@ impl OwnedRequest {
         &self.head[..self.opening as usize]
     }
 
-    /// The first line of a head that has the same opening.
+    /// The first line of a head with the same opening.
     pub(super) fn line_of<'b>(&self, head: &'b [u8]) -> Line<'b> {
         let Request { method, version, .. } = self.rest;
         let (path, query) = self.target_in(head);
         Line { length: self.lines.0 as usize, method, path, query, version }
     }
 
-    /// Path and query, in the same place of an equal line.
+    /// Path and query of a head with an equal first line: they are in the same places.
     fn target_in<'b>(&self, head: &'b [u8]) -> (&'b [u8], &'b [u8]) {
         let part = |(begin, end): Span| &head[begin as usize..end as usize];
         // The path of a bare authority is not in the head.
         (if self.path.1 == 0 { target::ROOT } else { part(self.path) }, part(self.query))
     }
 
-    /// The length of its head.
+    /// The length of the head.
     pub fn head_bytes(&self) -> usize {
         self.head.len()
     }
 
-    /// The request that was parsed from the same bytes as these.
+    /// This request, borrowing from `head`, which has the same bytes.
     pub fn read<'b>(&self, head: &'b [u8]) -> Request<'b> {
         let part = |(begin, end): Span| &head[begin as usize..end as usize];
         let (path, query) = self.target_in(head);

@@ -1,11 +1,11 @@
 //! Responses to clients, written directly into a connection's output.
 //!
-//! Owns the head of every response: the status line, the common fields, caching, conditional requests
-//! (RFC 9110, 13), and that HEAD has no body. The only body that it makes is that of an error. It does not
-//! decide whether the connection closes: the caller says so.
+//! Owns the head of every response: the status line, the common fields, caching, conditional requests (RFC
+//! 9110, 13), and the rule that HEAD has no body. It makes no bodies except those of errors. The caller
+//! decides whether the connection closes.
 //!
-//! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
-//! that is rendered once a second and a short part that differs (both in `stamp`).
+//! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block that
+//! is rendered once a second, followed by a short part that differs (both in `stamp`).
 
 mod head;
 mod stamp;
@@ -31,7 +31,8 @@ pub struct Quota {
     pub limit: u32,
     /// Requests that are left.
     pub remaining: u32,
-    /// Seconds until all are allowed again; if this request was refused, until one is.
+    /// Seconds until all requests are allowed again. If this request was refused, seconds until one
+    /// is.
     pub reset_s: u32,
     /// True if this request was refused.
     pub is_used_up: bool,
@@ -67,8 +68,8 @@ impl<'a> Responder<'a> {
         Responder { request: Some(request), is_head, keep, ..Responder::closing(out, stamp, b"") }
     }
 
-    /// Responds to bytes that are not a request, or to those of one that is not whole, and closes. Even the
-    /// error of a request with HEAD has no body (RFC 9110, 9.3.2).
+    /// Responds to bytes that are not a complete request, and closes. Even an error has no body if the
+    /// request is a HEAD (RFC 9110, 9.3.2).
     pub fn closing(out: &'a mut Output, stamp: &'a Stamp, bytes: &[u8]) -> Responder<'a> {
         let is_head = bytes[empty_lines(bytes)..].starts_with(b"HEAD ");
         let (request, keep, quota) = (None, false, None);
@@ -80,23 +81,23 @@ impl<'a> Responder<'a> {
         self.quota = quota;
     }
 
-    /// Writes the head. Returns the output if the body, exactly `body_len` bytes, is to follow. Returns
-    /// `None` if the caller has none to write: for HEAD, 204, 304 and 412. A 200 becomes a 304 if
-    /// `If-None-Match` names the tag of the response. It becomes a 412, which is written here with its body,
-    /// if there is an `If-Match` that does not name the tag.
+    /// Writes the head. Returns the output if the caller must write the body, exactly `body_len` bytes.
+    /// Returns `None` if there is no body to write: for HEAD, 204, 304 and 412. A 200 becomes a 304 if
+    /// `If-None-Match` names the tag of the response. A 200 becomes a 412, written here with its body, if
+    /// there is an `If-Match` that does not name the tag.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         self.weigh(body_len);
         self.write_head(head, Framing::Length(body_len as u64)).then_some(&mut *self.out)
     }
 
-    /// Writes the head of a 200 whose body is written later. Returns true if the body is to follow. None
-    /// follows for HEAD. None follows if `If-Match` names a tag: such a body has no tag, so the response is a
-    /// 412.
+    /// Writes the head of a 200 whose body is written later. Returns true if the caller must write the body.
+    /// It returns false for HEAD. It also returns false if `If-Match` names a tag: such a body has no tag, so
+    /// the response is a 412.
     pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
         self.write_head(head, body.framing())
     }
 
-    /// Writes the head. Returns true if its body is to follow.
+    /// Writes the head. Returns true if the caller must write the body.
     fn write_head(&mut self, head: &Head, framing: Framing) -> bool {
         if head.status == 200 && !self.is_wanted(head.etag) {
             self.error(&Error::PRECONDITION_FAILED);
@@ -123,7 +124,7 @@ impl<'a> Responder<'a> {
                 tail.push(b"Content-Length: ");
                 tail.decimal(length);
                 tail.push(b"\r\n");
-                // A longer body is not copied.
+                // Longer bodies are not copied.
                 body_room = if has_body { (length as usize).min(MIN_GIVEN) } else { 0 };
             }
             Framing::Chunked => tail.push(b"Transfer-Encoding: chunked\r\n"),
@@ -207,8 +208,9 @@ impl<'a> Responder<'a> {
         self.request?.list(field)
     }
 
-    /// Ends the head by the field that says what becomes of the connection. HTTP/1.1 needs none if it stays
-    /// open. A client of HTTP/1.0 that has asked to keep it open is told that it stays open.
+    /// Ends the head, with the field `Connection` if it is needed. HTTP/1.1 needs none if the connection
+    /// stays open. A client of HTTP/1.0 that has asked to keep the connection open is told that it stays
+    /// open.
     #[inline]
     fn end_with_connection(&self, tail: &mut Tail) {
         match self.request {
@@ -238,8 +240,8 @@ impl<'a> Responder<'a> {
     }
 }
 
-/// Room for a longer status line and content type than those of a 200 with JSON, and for the fields of
-/// a coding.
+/// How much longer than for a 200 with JSON the status line, the content type and the fields of a coding may
+/// be.
 const LINE_ROOM: usize = 128;
 
 /// Appends the status line and the common fields, for any status and type.
@@ -271,8 +273,8 @@ fn write_quota(out: &mut Vec<u8>, quota: Quota) {
     out.extend_from_slice(lines.as_bytes());
 }
 
-/// Appends the coding, and on what it and the media type depend: `Vary` tells caches that there are others
-/// (RFC 9110, 12.5.5). A 304 has no body and so no coding.
+/// Appends the coding, and `Vary` with the request fields that the coding and the media type depend on (RFC
+/// 9110, 12.5.5). A 304 has no body and so no coding.
 fn write_variants(out: &mut Vec<u8>, status: u16, head: &Head) {
     out.extend_from_slice(match (head.by_media, head.coding) {
         (true, Coding::Fixed) => b"Vary: Accept\r\n".as_slice(),
@@ -318,8 +320,8 @@ enum Compare {
     Strongly,
 }
 
-/// True if the list of `If-Match` or `If-None-Match` matches this tag, which includes its quotes. The
-/// list is `*` or has tags (RFC 9110, 13.1.1 and 13.1.2). What follows a malformed member is ignored.
+/// True if the list of `If-Match` or `If-None-Match` matches this tag, which includes its quotes. The list is
+/// `*` or has tags (RFC 9110, 13.1.1 and 13.1.2). Everything after a malformed member is ignored.
 fn matches_any(list: &[u8], tag: &[u8], compare: Compare) -> bool {
     if list == b"*" {
         return true;

@@ -1,7 +1,7 @@
 //! The target of a request, the grammar of its host, and the escapes of its path and query.
 //!
-//! Owns the four forms of a target (RFC 9112, 3.2) and the grammar of host and port (RFC 3986, 3.2.2).
-//! A target is split before it is decoded, and decoded only once: so an escaped slash or ampersand is part of
+//! Owns the four forms of a target (RFC 9112, 3.2) and the grammar of host and port (RFC 3986, 3.2.2). A
+//! target is split before it is decoded, and decoded only once. So an escaped slash or ampersand is part of
 //! its segment or value.
 
 use super::error::Error;
@@ -12,12 +12,12 @@ use std::net::Ipv6Addr;
 
 const BAD_TARGET: Error = Error::bad_request("Malformed request target.");
 
-/// The path of an absolute target that has none.
+/// The path of an absolute target without a path.
 pub(super) const ROOT: &[u8] = b"/";
 
-/// Splits a target into path and query, both still percent-encoded. The path begins with `/`; or it is `*` of
-/// OPTIONS, or the authority of CONNECT. The query is what follows the `?`. `raw` is not empty, and has no
-/// control byte and no blank.
+/// Splits a target into path and query, both still percent-encoded. The path begins with `/`, or it is the
+/// `*` of OPTIONS or the authority of CONNECT. The query is the part after the `?`. `raw` is not empty, and
+/// has no control byte and no blank.
 pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), Error> {
     if raw[0] == b'/' && method != "CONNECT" {
         return split_origin(raw);
@@ -32,7 +32,7 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<(&'a [u8], &'a [u
 }
 
 /// Splits path and query. A target has no fragment. Clients resolve dot segments before they send a
-/// request (RFC 3986, 5.2.4), so one that arrives is probably an attack.
+/// request (RFC 3986, 5.2.4), so a dot segment that arrives is probably an attack.
 fn split_origin(raw: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let (path, query) = raw.split_at(memchr2(b'?', b'#', raw).unwrap_or(raw.len()));
     if memchr(b'#', query).is_some() {
@@ -45,7 +45,7 @@ fn split_origin(raw: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     Ok((path, query.get(1..).unwrap_or_default()))
 }
 
-/// True for `.` and `..`, also if they are percent-encoded.
+/// True for `.` and `..`, even if they are percent-encoded.
 fn is_dot_segment(segment: &[u8]) -> bool {
     let mut rest = segment;
     let mut dots = 0;
@@ -103,7 +103,8 @@ fn port_of(text: &[u8]) -> Option<&[u8]> {
     is_port(port).then_some(port)
 }
 
-/// What follows the host name that the text begins with. Two hexadecimal digits follow each `%` of a name.
+/// The rest of the text after the host name at its beginning. In a name, two hexadecimal digits follow each
+/// `%`.
 fn behind_name(mut text: &[u8]) -> &[u8] {
     loop {
         let end = text.iter().position(|&byte| !is_host_name(byte));
@@ -117,7 +118,7 @@ fn behind_name(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// True for an IP address that stands in brackets.
+/// True for an IP address as it is in brackets: IPv6 or a future version.
 fn is_literal(address: &[u8]) -> bool {
     let text = str::from_utf8(address).unwrap_or_default();
     text.parse::<Ipv6Addr>().is_ok() || is_future(address)
@@ -148,9 +149,9 @@ pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
     unescape(raw, |byte| visible(byte).map(Some).ok_or(BadEscape))
 }
 
-/// Decodes the escapes of unreserved characters, so that the path can be compared with those of
-/// endpoints (RFC 3986, 6.2.2.2). Other escapes stay, so that each segment can be decoded later. A path
-/// with an invalid escape is returned as it is.
+/// Decodes the escapes of unreserved characters, so that the path can be compared with the paths of endpoints
+/// (RFC 3986, 6.2.2.2). Other escapes stay, so that each segment can be decoded later. A path with an invalid
+/// escape is returned as it is.
 pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
     let unreserved = |byte: Option<u8>| Ok(byte.map(Some).ok_or(BadEscape)?.filter(is_unreserved));
     unescape(raw, unreserved).unwrap_or(Cow::Borrowed(raw))
@@ -161,7 +162,7 @@ fn is_unreserved(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(byte)
 }
 
-/// The (key, value) pairs of a query in their order; `raw` is what follows the `?`. The value of a key
+/// The (key, value) pairs of a query in their order. `raw` is the part after the `?`. The value of a key
 /// without `=` is empty. Empty pairs are skipped. A `+` is a blank, as in forms.
 ///
 /// An invalid escape or an escaped control byte is not decoded. No parameter accepts a `%`, so the
@@ -178,7 +179,7 @@ pub fn query_pairs(raw: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [
         }
         let (pair, after) = split_at(rest, memchr(b'&', rest));
         rest = after;
-        // Keys are short.
+        // A plain search is enough for keys, because they are short.
         let (key, value) = split_at(pair, pair.iter().position(|&byte| byte == b'='));
         Some((decoded(key), decoded(value)))
     })
@@ -189,7 +190,7 @@ fn is_encoded(raw: &[u8]) -> bool {
     memchr2(b'%', b'+', raw).is_some()
 }
 
-/// What is before this place, and behind the byte in it.
+/// The parts before and behind the byte in this place.
 fn split_at(text: &[u8], at: Option<usize>) -> (&[u8], &[u8]) {
     let (before, rest) = text.split_at(at.unwrap_or(text.len()));
     (before, rest.get(1..).unwrap_or_default())
@@ -210,8 +211,8 @@ fn visible(byte: Option<u8>) -> Option<u8> {
     byte.filter(|byte| !byte.is_ascii_control())
 }
 
-/// Replaces escapes. `meaning` gets the byte of an escape, or `None` if that is malformed, and returns
-/// what to put in its place; `None` leaves it as it is.
+/// Replaces escapes. `meaning` gets the byte of an escape, or `None` if the escape is malformed. It returns
+/// the replacement, or `None` to leave the escape as it is.
 fn unescape(
     raw: &[u8],
     meaning: impl Fn(Option<u8>) -> Result<Option<u8>, BadEscape>,

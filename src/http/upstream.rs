@@ -1,14 +1,14 @@
 //! Requests to exchanges, and the heads of their responses.
 //!
-//! Owns the GET request, and the fields of a response that matter for reading its body and for when to
-//! retry. It follows no redirect, which counts as a failure of the exchange. [`super::gzip`]
-//! decompresses bodies.
+//! Owns the GET request. Of a response it owns the fields that tell how to read the body and when to retry.
+//! It follows no redirects: a redirect counts as a failure of the exchange. [`super::gzip`] decompresses
+//! bodies.
 //!
-//! A tunnel through a proxy is asked for with CONNECT (RFC 9110, 9.3.6), with the credentials of Basic (RFC
-//! 7617). After a 2xx the tunnel begins at once, even if the head announces a body.
+//! A CONNECT requests a tunnel through a proxy (RFC 9110, 9.3.6), with Basic credentials (RFC 7617). After a
+//! 2xx the tunnel begins at once, even if the head announces a body.
 //!
-//! Responses are parsed leniently, because there is never more than one request in flight on a
-//! connection, so no other response can hide in one. Only the framing must be unambiguous.
+//! Responses are parsed leniently. A connection never has more than one request in flight, so no
+//! other response can hide in a response. Only the framing must be unambiguous.
 
 use super::body::Framing;
 use super::head::{Fields, Persistence, digits, members};
@@ -17,12 +17,12 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
-/// Most fields of an exchange's response: twice as many as any of them sends.
+/// Most fields of an exchange's response: twice as many as any exchange sends.
 const MOST_FIELDS: usize = 128;
 
 /// Appends a GET of `target`, which begins with a slash. `host` is the authority as
-/// [`crate::config::Url::authority`] writes it. `fields` are further ones of the head: their names, and their
-/// values without control bytes.
+/// [`crate::config::Url::authority`] writes it. `fields` are more fields of the head: names, and values
+/// without control bytes.
 pub fn write_request<'a>(
     out: &mut Vec<u8>,
     host: &str,
@@ -100,8 +100,9 @@ pub struct Response<'a> {
 }
 
 /// Parses the head of the response that begins with `bytes`; `None` while it is not complete. Interim
-/// responses (1xx) are skipped. All of it has at most `most` bytes; its first line has no limit of its own.
-/// The error says what is wrong. After it the connection cannot be used any more.
+/// responses (1xx) are skipped. The head and the interim responses have at most `most` bytes together; the
+/// first line has no limit of its own. The error says what is wrong. After an error the connection cannot be
+/// used any more.
 pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>, &'static str> {
     let Some(raw) = parse_raw(bytes, most)? else {
         return Ok(None);
@@ -199,7 +200,8 @@ fn read(raw: &RawHead<'_>) -> Result<ResponseHead, &'static str> {
     if chunked && version == 0 {
         return Err("the body has no certain end: HTTP/1.0 has no chunks");
     }
-    // The order of RFC 9112, 6.3. Chunks override a length, but then the connection is not reused.
+    // The order of RFC 9112, 6.3. Chunks override a length, but a connection with both is not
+    // reused.
     let framing = match length {
         _ if status == 204 || status == 304 => Framing::None,
         _ if chunked => Framing::Chunked,
@@ -219,7 +221,8 @@ fn read(raw: &RawHead<'_>) -> Result<ResponseHead, &'static str> {
 
 const BAD_LENGTH: &str = "the body has no certain end: its length is malformed";
 
-/// Parses a length. It may be repeated, in one field or in two (RFC 9110, 8.6).
+/// Parses a length. An equal one may be repeated, in the same field or in another one (RFC 9110,
+/// 8.6).
 fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, &'static str> {
     for member in value.split(|&byte| byte == b',') {
         let length = digits(member.trim_ascii());
@@ -229,7 +232,7 @@ fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, &'static str
     known.ok_or(BAD_LENGTH)
 }
 
-/// Parses `Retry-After`. `None`, as if there were no such field, if it is neither seconds nor a date.
+/// Parses `Retry-After`. `None` if it is neither seconds nor a date: then it is ignored.
 fn read_retry(value: &[u8]) -> Option<RetryAfter> {
     if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
         return Some(RetryAfter::Seconds(digits(value).unwrap_or(u64::MAX)));
@@ -245,8 +248,7 @@ pub fn read_date(value: &[u8]) -> Option<UnixMs> {
     Some(UnixMs(ms))
 }
 
-/// When a response was made. `None` if it comes from a cache: then its date is the date at which the cached
-/// response was made (RFC 9111, 5.1).
+/// When a response was made. `None` if it comes from a cache, because its date is then older (RFC 9111, 5.1).
 pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
     let is_current = fields.get("age").is_none_or(|age| age == b"0");
     let date = fields.get("date").filter(|_| is_current);
@@ -254,7 +256,7 @@ pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
 }
 
 /// Parses the head of the response to a CONNECT: its status and its length. `None` while it is not complete.
-/// What its fields say about a body is ignored. Limits and errors are those of [`parse_response`].
+/// Fields about a body are ignored. Limits and errors are the same as in [`parse_response`].
 pub fn parse_connected(bytes: &[u8], most: usize) -> Result<Option<(u16, usize)>, &'static str> {
     Ok(parse_raw(bytes, most)?.map(|raw| (raw.status, raw.used)))
 }

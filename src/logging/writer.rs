@@ -1,12 +1,13 @@
-//! The way of the lines to standard error, on which nobody who logs waits for its reader.
+//! The writer of the log: sends the lines to standard error. A thread that logs never waits for the
+//! reader.
 //!
-//! A regular file has no reader, and is written at once. Anything else is written by the log's thread, which
-//! alone waits. Owns the lines between the threads that log and this one: at most [`BUFFER_BYTES`] of them. A
-//! line that finds the buffer full is lost and counted. Once the buffer is half empty, lines are taken again,
-//! and the first one comes behind a line that tells how many were lost.
+//! A regular file has no reader, and is written at once. Anything else is written by the log's own thread,
+//! which alone waits. Owns the buffer of lines between the other threads and the log's thread, at most
+//! [`BUFFER_BYTES`] large. While the buffer is full, lines are lost and counted. Once the buffer is half
+//! empty, lines are taken again, and a line in front of the first one tells how many were lost.
 //!
-//! Standard error stays as it was opened: to make it non-blocking would do the same to the terminal or the
-//! pipe of other processes that share it.
+//! Standard error stays blocking: other processes may share its terminal or pipe, which would become
+//! non-blocking for them too.
 
 use crate::core::LogFigures;
 use crate::time::Clock;
@@ -20,17 +21,18 @@ use std::time::Duration;
 /// Bytes of lines that wait for the reader: some ten thousand lines, a second of a busy access log.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// See the module's page.
+/// The writer of the log's lines.
 pub struct LogWriter {
-    /// To the thread. `None`: standard error is a regular file.
+    /// The channel to the thread. `None` if standard error is a regular file.
     messages: Option<Sender<Message>>,
     figures: Arc<Figures>,
 }
 
 enum Message {
-    /// Bytes to be written at once. Lost, they count as one line more than those that they tell to be lost.
+    /// One line to write, perhaps behind a line that tells of `tells` lost ones. If the write fails, the
+    /// report is lost too.
     Write { bytes: Vec<u8>, tells: u64 },
-    /// To be answered when all that came before is written.
+    /// A request to answer once all messages before it are written.
     Flush(SyncSender<()>),
 }
 
@@ -40,9 +42,10 @@ struct Figures {
     waiting: AtomicUsize,
     /// Lost lines since the start.
     lost: AtomicU64,
-    /// Lost lines that the log has not told of yet.
+    /// Lost lines that the log has not reported yet.
     untold: AtomicU64,
-    /// While bytes are being written: since when, in microseconds of the system's clock; else 0.
+    /// When the current write began, in microseconds of the system's clock; 0 if no write is in
+    /// progress.
     since_us: AtomicU64,
 }
 
@@ -55,7 +58,7 @@ impl Figures {
         self.since_us.store(0, Relaxed);
     }
 
-    /// For how long the reader has taken nothing.
+    /// How long the current write has taken so far.
     fn stalled(&self) -> Duration {
         match self.since_us.load(Relaxed) {
             0 => Duration::ZERO,
@@ -90,7 +93,7 @@ impl LogWriter {
         LogWriter { messages: None, figures: Arc::default() }
     }
 
-    /// Has a line written, without waiting. `tell` makes the line that says how many were lost.
+    /// Queues a line without waiting. `tell` makes the line that reports how many were lost.
     pub fn write(&self, line: Vec<u8>, tell: impl Fn(u64) -> Vec<u8>) {
         let Figures { waiting, untold, .. } = &*self.figures;
         if self.figures.is_full() || waiting.load(Relaxed) + line.len() > BUFFER_BYTES {
@@ -110,25 +113,25 @@ impl LogWriter {
         }
     }
 
-    /// Waits until all lines are written, but not longer than until the reader has taken nothing for this
-    /// time.
+    /// Waits until all lines are written, for at most this time. The time for which the current write has
+    /// waited already counts.
     pub fn flush(&self, within: Duration) {
         let within = within.saturating_sub(self.figures.stalled());
         let (done, is_done) = sync_channel(1);
         if self.messages.as_ref().is_some_and(|it| it.send(Message::Flush(done)).is_ok()) {
-            // If time is up, the reader does not read: the rest is lost with the process.
+            // After a timeout the rest is lost with the process.
             let _ = is_done.recv_timeout(within);
         }
     }
 
-    /// What has become of the lines.
+    /// How many lines were lost, and whether the buffer is full.
     pub fn figures(&self) -> LogFigures {
         let Figures { lost, .. } = &*self.figures;
         LogFigures { lost: lost.load(Relaxed), is_full: self.figures.is_full() }
     }
 }
 
-/// Writes what comes, until nobody can log any more.
+/// Writes the messages that arrive, until all senders are gone.
 fn write_all(messages: &Receiver<Message>, figures: &Figures, mut out: impl Write) {
     for message in messages {
         match message {
@@ -137,7 +140,7 @@ fn write_all(messages: &Receiver<Message>, figures: &Figures, mut out: impl Writ
                 figures.waiting.fetch_sub(bytes.len(), Relaxed);
             }
             Message::Flush(done) => {
-                // Who waited may have given up.
+                // The waiting thread may have given up.
                 let _ = done.send(());
             }
         }

@@ -1,12 +1,12 @@
 //! The chart builder: makes a chart body row by row, over as many turns as it takes.
 //!
-//! Owns what a chart plan cannot do: candles rolled up from shorter ones, flat candles in gaps,
-//! decimals as strings. Each step does a bounded amount of work. It never makes a candle from a
-//! bucket that is not fully known, except the forming one.
+//! It makes the charts that a plan cannot: candles rolled up from shorter ones, flat candles in
+//! gaps, decimals as strings. Each step does a bounded amount of work. It makes candles only from
+//! buckets that are fully known, and from the forming one.
 //!
-//! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
-//! exist, not into them) -> *making* rows, oldest first -> done. If that takes longer than a turn, it goes
-//! on from a copy of the series, which shares the rows: the body is that of one moment, whatever comes
+//! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles exist, not
+//! into them) -> *making* rows, oldest first -> done. A builder that needs more than a turn continues on a
+//! copy of the series, which shares the rows. So a body shows the series at one moment, whatever arrives
 //! meanwhile.
 
 use super::chart::{ChartInfo, ChartPlan, ChartSpec, Pieces};
@@ -21,10 +21,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The cost of visiting one bucket, in rows rolled up: two searches in a tree.
+/// The cost of visiting one bucket, in rolled-up rows: two searches in a tree.
 const BUCKET_COST: usize = 6;
 
-/// Bytes after which a piece of the body is cut.
+/// The least size of a piece of the body in bytes, except the last piece.
 const PIECE: usize = 16 * 1024;
 
 /// A chart body in the making.
@@ -33,7 +33,7 @@ pub struct ChartBuilder<'s> {
     spec: ChartSpec,
     now: UnixMs,
     keep: i64,
-    /// What it is made from; `None` if the series was not open.
+    /// The series that the body is made from; `None` if it was not open.
     series: Option<Cow<'s, Series>>,
     stage: Stage,
     rows: ChartRows,
@@ -49,13 +49,14 @@ enum Stage {
 /// Walks back from the newest candle.
 #[derive(Clone, Debug)]
 struct Locating {
-    /// All buckets from this slot on were visited.
+    /// All buckets from this slot on have been visited.
     cursor: i64,
-    /// The next candle found, or where flat candles end: they lie before this slot.
+    /// Where the flat candles in front end: the first slot of the candle visited last, or the upper
+    /// end at first.
     above: i64,
     /// Rows from `start` on.
     rows: usize,
-    /// First slot of the oldest bucket so far that makes a row.
+    /// First slot of the oldest visited bucket that makes a row.
     start: i64,
 }
 
@@ -99,7 +100,7 @@ impl<'s> ChartBuilder<'s> {
         ChartBuilder { series: series.map(Cow::Borrowed), stage, rows, now, keep, info: None, spec }
     }
 
-    /// The same, which goes on from a copy of the series, as it was. A body that is done needs none.
+    /// This builder with its own copy of the series as it is now. A finished body needs no series.
     pub fn detached(self) -> ChartBuilder<'static> {
         let series = self.series.filter(|_| self.info.is_none());
         let series = series.map(|series| Cow::Owned(series.into_owned()));
@@ -107,7 +108,7 @@ impl<'s> ChartBuilder<'s> {
         ChartBuilder { series, spec, now, keep, stage, rows, info }
     }
 
-    /// The bytes of memory that it takes.
+    /// The bytes of memory that the builder takes.
     pub fn held(&self) -> usize {
         self.rows.held() + self.series.as_ref().map_or(0, |series| series.copied())
     }
@@ -173,8 +174,8 @@ impl<'a> View<'a> {
         Stage::Making(Making { cursor: start, previous: self.close_before(start) })
     }
 
-    /// The close of flat rows from this slot on: of the last closed candle before it, if the slots
-    /// between are known to be empty.
+    /// The price of flat rows from this slot on: the close of the last candle before it. `None` if
+    /// that candle is not closed, or if the slots between are not known to be empty.
     fn close_before(&self, start: i64) -> Option<Vec<u8>> {
         if !self.spec.fill_previous {
             return None;
@@ -194,8 +195,7 @@ impl<'a> View<'a> {
         self.spec.interval.bucket_of(slot)
     }
 
-    /// The number of flat candles after this bucket and before the slot `above`, and where they
-    /// end.
+    /// The number of flat candles between this bucket and the slot `above`, and where they end.
     fn flats_behind(&self, bucket: &Range<i64>, above: i64) -> (usize, i64) {
         if !self.spec.fill_previous || above <= bucket.end {
             return (0, bucket.end);
@@ -212,7 +212,7 @@ impl<'a> View<'a> {
     }
 
     /// Open, high, low and close of a bucket, and its volume. `None` if the volume has too many digits. Each
-    /// row takes one from the budget.
+    /// row after the first takes one from the budget.
     fn candle(&self, bucket: &Range<i64>, budget: &mut usize) -> Option<([&'a [u8]; 4], Decimal)> {
         let mut rows = self.series.rows(bucket.clone(), self.now);
         let mut rollup = Rollup::new(rows.next()?);
@@ -318,12 +318,11 @@ impl Making {
 }
 
 /// The rows made so far: their bytes, their fingerprint, and the counts reported about them. The bytes are
-/// cut into pieces of whole rows: one buffer that grows would be copied, and takes memory that is not there
-/// yet.
+/// cut into pieces of whole rows: a single growing buffer would be copied again and again.
 #[derive(Clone, Debug, Default)]
 struct ChartRows {
     pieces: Pieces,
-    /// The rows behind the pieces, with a comma after each.
+    /// The rows that are not in a piece yet, with a comma after each.
     rest: Vec<u8>,
     made_of: Fingerprint,
     found: FoundRows,
@@ -364,7 +363,7 @@ impl ChartRows {
         found.last = Some(slot);
     }
 
-    /// The bytes of memory that they take.
+    /// The bytes of memory that the rows take.
     fn held(&self) -> usize {
         let pieces = self.pieces.iter().map(|(bytes, _)| bytes.len() + size_of::<Range<usize>>());
         pieces.sum::<usize>() + self.rest.capacity()

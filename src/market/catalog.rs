@@ -1,16 +1,16 @@
 //! The catalog: the markets, and the sources that track them.
 //!
-//! Owns the symbols, the market list of each source, and what follows from both: the known symbols,
-//! the categories, the markets of the ecosystem. It holds no price and requests no list: callers
-//! pass in the items of a list as they arrive.
+//! Owns the symbols and the market list of each source. From these follow the known symbols, the
+//! categories and the markets of the ecosystem. The catalog has no prices. It requests no list:
+//! callers pass in the items of a list as they arrive.
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
 //! names, whatever their status, and the wanted active markets of its list. Until its first list
-//! has come, it tracks those of the list of an earlier run.
+//! has come, it tracks the symbols of an earlier run's list.
 //!
-//! Invariant: while a list is read, nothing that is served changes until one call of
-//! [`Catalog::refresh_list`] changes all of it at once. [`Catalog::version`] increases if any of it
-//! differs.
+//! Invariant: a list that is being read changes nothing that is served. One call of
+//! [`Catalog::refresh_list`] applies the whole list at once. [`Catalog::version`] increases if
+//! anything served changes.
 
 mod groups;
 mod refresh;
@@ -30,7 +30,7 @@ use groups::Groups;
 use roster::Roster;
 use std::collections::BTreeSet;
 
-/// The number of a configured symbol. `None` if it cannot have one, which is logged.
+/// The number of a configured symbol. Logs a warning and returns `None` if it cannot have one.
 fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
     let symbol = symbols.number_of(text);
     if symbol.is_none() {
@@ -57,7 +57,7 @@ pub struct Catalog {
     version: u64,
 }
 
-/// The sources of a symbol, and when a list last changed what is shown of it.
+/// The sources of a symbol, and when its shown data was created and last changed.
 #[derive(Debug, Default)]
 struct Tracking {
     /// In the order of failover; empty if unknown.
@@ -74,9 +74,9 @@ impl Catalog {
         catalog
     }
 
-    /// Serves what the configuration now says, all of it at once. `changes` tells, by source, what becomes
-    /// of it. It goes over every symbol: about a millisecond for 3,500 markets. Returns the symbols that
-    /// sources which go on are now to track by their names.
+    /// Applies a new configuration at once. `changes` has the change of each source. This visits every
+    /// symbol: about a millisecond for 3,500 markets. Returns the symbols that the configuration newly names
+    /// for a source that continues, and that the source did not track before.
     pub fn reconfigure(
         &mut self,
         config: &Config,
@@ -85,7 +85,7 @@ impl Catalog {
         let mut joining = Vec::new();
         self.symbols.set_cap(config.limits.symbols);
         let Catalog { symbols, rosters, .. } = self;
-        // Sources come first: at the limit, polled symbols matter most.
+        // Sources come first: if the limit is reached, polled symbols matter most.
         for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
             let texts = source.symbols.iter();
             let named = || texts.filter_map(|text| symbol_of(symbols, text)).collect();
@@ -119,7 +119,7 @@ impl Catalog {
         self.symbols.find(text, |symbol| self.is_known(symbol))
     }
 
-    /// Like [`Catalog::find`], also among the symbols that no source tracks any more, or not yet.
+    /// Like [`Catalog::find`], but also finds symbols that no source tracks any more, or not yet.
     pub fn find_any(&self, text: &[u8]) -> Lookup {
         self.symbols.find(text, |_| true)
     }
@@ -129,8 +129,8 @@ impl Catalog {
         self.symbols.name(symbol)
     }
 
-    /// The number of a symbol that the history file names, assigned now if it has none. `None` if the name is
-    /// not canonical, or at the limit for such names.
+    /// The number of a symbol that the history file names. Assigns a number if it has none. `None` if the
+    /// name is not canonical, or if the limit for such names is reached.
     pub fn number_of(&mut self, name: &str) -> Option<SymbolId> {
         self.symbols.recall(name)
     }
@@ -161,7 +161,7 @@ impl Catalog {
         !roster.has_list && roster.wants(self.name(symbol).quote(), true)
     }
 
-    /// Symbols that have an id: those that are known, and those that no source tracks any more.
+    /// The number of symbols that have an id. Symbols that no source tracks any more count too.
     pub fn symbols_ever(&self) -> usize {
         self.symbols.len()
     }
@@ -172,7 +172,7 @@ impl Catalog {
         self.known.iter().filter(tracks).count()
     }
 
-    /// The symbol of a ticker, if the source tracks it. Called for every ticker.
+    /// The symbol of a ticker, if the source tracks it. It is called for every ticker.
     pub fn by_ticker_id(&self, source: SourceId, ticker_id: &str) -> Option<SymbolId> {
         self.rosters[source.index()].routes.get(ticker_id).copied()
     }
@@ -182,8 +182,9 @@ impl Catalog {
         self.rosters.get(source.index())?.listing(symbol)
     }
 
-    /// True if a known market trades now, by the first source in the order of failover that lists
-    /// it. A market that no source lists is active only while a list is still to come.
+    /// True if a known market trades now. The first source that lists it decides, in the order of
+    /// failover. A market that no source lists is active while the list of one of its sources is
+    /// still to come.
     pub fn active(&self, symbol: SymbolId) -> bool {
         let sources = self.sources_of(symbol);
         self.first_listing(symbol).map_or_else(
@@ -207,7 +208,7 @@ impl Catalog {
         &self.groups.served
     }
 
-    /// The category of that id.
+    /// The category with this id.
     pub fn category(&self, id: &[u8]) -> Option<&Category> {
         (self.groups.served.iter()).find(|category| category.id.as_bytes() == id)
     }
@@ -217,8 +218,8 @@ impl Catalog {
         (self.groups.served.iter()).filter(move |category| category.symbols.contains(&symbol))
     }
 
-    /// Sets the rules that a source listed in an earlier run. They are served until its list has
-    /// come.
+    /// Sets the rules that a source listed in an earlier run. They are served until its first list
+    /// has come.
     pub fn recall_rules(&mut self, source: SourceId, symbol: SymbolId, rules: MarketRules) {
         let roster = &mut self.rosters[source.index()];
         if !roster.has_list {
@@ -232,7 +233,8 @@ impl Catalog {
         &self.ecosystem.served
     }
 
-    /// What the ecosystem shows about a symbol. `None` if it is not known, or not configured.
+    /// What the ecosystem shows about a symbol. `None` if the symbol is not known, or does not
+    /// belong to it.
     pub fn ecosystem_entry(&self, symbol: SymbolId) -> Option<EcosystemEntry<'_>> {
         if !self.is_known(symbol) {
             return None;
@@ -244,7 +246,7 @@ impl Catalog {
         self.ecosystem.entry(symbol, name, rules, self.active(symbol))
     }
 
-    /// The ecosystem's market with that id, or else with that symbol in any accepted spelling.
+    /// The ecosystem's market with this id, or else with this symbol in any accepted spelling.
     pub fn ecosystem_market(&self, text: &[u8]) -> Option<SymbolId> {
         if let Some(symbol) = self.ecosystem.by_id(text)
             && self.is_known(symbol)
@@ -282,7 +284,7 @@ impl Catalog {
         let met = self.symbols.get(&spelling);
         let is_named = met.is_some_and(|symbol| roster.names(symbol));
         if is_named || roster.wants(&info.quote, info.active) {
-            // A dropped list leaves nothing but numbers for names.
+            // If the list is dropped, only the numbers of its symbols remain.
             match self.symbols.intern(&spelling) {
                 Some(symbol) => roster.stage(symbol, Listing::new(info)),
                 None => roster.staging().change.over_cap += 1,
@@ -290,21 +292,21 @@ impl Catalog {
         }
     }
 
-    /// Ends the list that is being read, and drops it if it is unusable. It stays staged until
-    /// [`Catalog::refresh_list`] applies it: before, a source requests no other.
+    /// Ends the list that is being read. Drops it if no market in it is usable. Otherwise it stays
+    /// staged until [`Catalog::refresh_list`] applies it; the source requests no other list before.
     pub fn end_list(&mut self, source: SourceId) -> Result<(), EmptyList> {
         let staging = &mut self.rosters[source.index()].staging;
         staging.take_if(|staging| staging.usable == 0);
         staging.as_ref().map(|_| ()).ok_or(EmptyList)
     }
 
-    /// Keeps the markets that the list which was read to its end may have left out by mistake, until another
-    /// list leaves them out too. `is_quoted`: true if tickers of a symbol come.
+    /// Keeps the markets that the staged list may lack by mistake, until the next list lacks them too.
+    /// `is_quoted` returns true for a symbol whose tickers still arrive.
     pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) {
         self.rosters[source.index()].doubt(is_quoted);
     }
 
-    /// How many markets the last list seems to have left out by mistake, if that was not asked before.
+    /// How many markets were kept that the last list lacks. Each count is returned once.
     pub fn take_doubted(&mut self, source: SourceId) -> usize {
         std::mem::take(&mut self.rosters[source.index()].newly_doubted)
     }
@@ -328,7 +330,7 @@ impl Catalog {
         self.tracking[symbol.index()].sources = sources;
     }
 
-    /// Computes what depends on which symbols are known.
+    /// Computes everything that depends on the set of known symbols.
     fn rebuild(&mut self) {
         let (tracking, symbols) = (&self.tracking, &self.symbols);
         let is_known = |symbol: SymbolId| {

@@ -1,7 +1,8 @@
 //! Charts: what a client asks for, what is reported about a chart, and its body.
 //!
-//! Owns the types. `plan.rs` finds stored rows, `builder.rs` makes others. `FoundRows::info` in
-//! `window.rs` decides what is reported about them: whether the chart is complete, and its gaps.
+//! Owns the types. `plan.rs` finds stored rows, `builder.rs` makes other rows. `FoundRows::info` in
+//! `window.rs` computes the information about the rows: for example, whether the chart is complete,
+//! and its gaps.
 
 use crate::fingerprint::Fingerprint;
 use crate::interval::Interval;
@@ -14,7 +15,8 @@ use std::sync::{Arc, OnceLock};
 pub struct ChartSpec {
     /// The interval of the candles.
     pub interval: Interval,
-    /// Least open time. If set, the oldest candles from there are served; otherwise the newest.
+    /// Least open time. If it is set, the oldest candles from there on are served; otherwise the
+    /// newest.
     pub from: Option<UnixMs>,
     /// Greatest open time.
     pub to: Option<UnixMs>,
@@ -31,32 +33,34 @@ pub struct ChartSpec {
 pub struct ChartInfo {
     /// Candles in the body.
     pub rows: usize,
-    /// Open time of the first one.
+    /// Open time of the first candle.
     pub first: Option<UnixMs>,
-    /// Open time of the last one.
+    /// Open time of the last candle.
     pub last: Option<UnixMs>,
-    /// Buckets of the answered range that have no candle, though the exchange was asked for all their slots.
+    /// Buckets of the answered range that are known to have no candle: the exchange was asked for all their
+    /// slots.
     pub gaps: u64,
-    /// True if every closed slot of the asked range is covered, however old: from `from`, or the oldest
-    /// row, up to `to`, or now. If it ends now, the exchange's clock must be known too.
+    /// True if every closed slot of the requested range is covered, however old. The range goes from `from`,
+    /// or the oldest row, to `to`, or now. If it ends now, the exchange's clock must be known too.
     pub complete: bool,
-    /// True if all candles are final: none is read again.
+    /// True if all candles are final: no candle will be requested again.
     pub settled: bool,
-    /// The closed slots that the answer depends on. With a `from`: the asked range, cut to the kept window.
-    /// Without it: the newest `limit` buckets, or all down to the first row if that is more. Slots missing
-    /// from the coverage of the series are worth fetching.
+    /// The closed slots that the answer depends on. With a `from`, they are the requested range, cut to the
+    /// kept window. Without it, they are the newest `limit` buckets, or all down to the first row if these
+    /// are more. Slots missing from the coverage of the series are worth fetching.
     pub depends: Range<i64>,
     /// Open time of the newest candle of this interval that the exchange has confirmed as closed.
     pub last_closed: Option<UnixMs>,
-    /// Where the next page begins, when a range was cut by the limit.
+    /// Where the next page begins, if the limit cut the range.
     pub next_from: Option<UnixMs>,
 }
 
-/// Shared bytes of whole rows, with the comma after each, and the range of them that is meant.
+/// Shared bytes of whole rows, with a comma after each row, and the range of these bytes that
+/// belongs to the chart.
 pub(super) type Pieces = Vec<(Arc<[u8]>, Range<usize>)>;
 
 /// A chart body: stored rows, found and measured but not copied, or rows that a
-/// [`ChartBuilder`](super::builder::ChartBuilder) has made. It stays as it is when the series changes.
+/// [`ChartBuilder`](super::builder::ChartBuilder) has made. A plan does not change when the series does.
 #[derive(Clone, Debug)]
 pub struct ChartPlan {
     /// All bytes except the outer brackets.
@@ -66,15 +70,15 @@ pub struct ChartPlan {
     pub made_of: Fingerprint,
     /// What is reported beside the rows.
     pub info: ChartInfo,
-    /// What is reported beside the rows, as the first caller has written it.
+    /// The text of `info`, as the first caller has written it.
     written: OnceLock<Box<[u8]>>,
 }
 
 /// The last plan of a series.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    /// What it was made for: the request, the kept window, the version of the series, and the newest slot
-    /// that had begun. Nothing else depends on the time.
+    /// What the plan depends on: the request, the kept window, the version of the series, and the newest slot
+    /// that had begun. Only this slot depends on the time.
     pub(super) made_for: (ChartSpec, i64, u64, i64),
     /// When it was made, in seconds.
     pub(super) second: u32,
@@ -82,7 +86,7 @@ pub(super) struct Recent {
 }
 
 impl ChartPlan {
-    /// A chart of these pieces of rows, which end with a row and the comma after it.
+    /// A chart of these pieces. Each row is followed by a comma, the last one too.
     pub(super) fn of(mut pieces: Pieces, made_of: Fingerprint, info: ChartInfo) -> ChartPlan {
         // The closing bracket replaces the last comma.
         if let Some((_, part)) = pieces.last_mut() {
@@ -92,7 +96,7 @@ impl ChartPlan {
         ChartPlan { pieces, body_len: bytes + 2, made_of, info, written: OnceLock::new() }
     }
 
-    /// What is reported beside the rows, written once by the first caller.
+    /// The text of `info`. The first caller writes it.
     pub fn written(&self, write: impl FnOnce() -> Vec<u8>) -> &[u8] {
         self.written.get_or_init(|| write().into_boxed_slice())
     }
@@ -112,9 +116,8 @@ impl ChartPlan {
         out.push(b']');
     }
 
-    /// The parts of the body between `[` and `]`, oldest first, each of whole rows: shared bytes, and the
-    /// range that belongs to the body. They are sent without a copy, and stay as they are while anyone
-    /// holds them.
+    /// The parts of the body between `[` and `]`, oldest first. Each part has whole rows: shared bytes, and
+    /// the range that belongs to the body. They are sent without a copy, and never change.
     pub fn pieces(&self) -> &[(Arc<[u8]>, Range<usize>)] {
         &self.pieces
     }

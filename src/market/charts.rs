@@ -1,8 +1,8 @@
 //! All candle series, and the memory they may use.
 //!
-//! Owns every open series, by key, and the counters over them. It never opens more than its limit,
-//! and holds no more bytes than its limit once [`Charts::trim`] is done, unless every series is
-//! down to its newest chunk.
+//! Owns every open series, by key, and the counters over them. It never opens more series than its
+//! limit. Once [`Charts::trim`] is done, it holds no more bytes than its limit, or only the newest
+//! chunk of every series.
 //!
 //! The caller decides which series are wanted and what is fetched for them.
 
@@ -26,7 +26,7 @@ use std::ops::{Bound, Range, RangeInclusive};
 /// The most chunks that one call of [`Charts::trim`] evicts: about 50 microseconds.
 const EVICTED_AT_ONCE: usize = 16;
 
-/// Seconds that a series stays open after it was read, even if another one is wanted. Otherwise two
+/// Seconds that a series stays open after a read, even if another series is wanted. Otherwise two
 /// clients with more charts than the limit would cause endless refetching.
 const STAYS: u32 = 60;
 
@@ -45,12 +45,12 @@ pub struct Charts {
     history: HistoryConfig,
     /// Sum over all series.
     bytes: usize,
-    /// The next chunk to evict of each series, by what was known when it was queued: it may have been
-    /// read since, or another one may come first by now.
+    /// The next chunk to evict of each series, as it was when it was queued. Since then it may have been
+    /// read, or another chunk of the series may come first.
     leaving: BTreeSet<LeavingChunk>,
-    /// First version of a series that is opened from now on.
+    /// The first version of the next series to open.
     next_version: u64,
-    /// What is counted since the start.
+    /// The counters since the start.
     totals: ChartCounts,
     /// The symbols with a series that has changed or closed.
     pub touched: Touched,
@@ -63,7 +63,7 @@ pub struct ChartCounts {
     pub series: usize,
     /// Stored candles.
     pub candles: usize,
-    /// Their size in memory, in bytes.
+    /// The size of the series in memory, in bytes.
     pub bytes: usize,
     /// Slots for which the exchange had no candle.
     pub gaps: u64,
@@ -83,7 +83,7 @@ impl Charts {
         charts
     }
 
-    /// Opens a series, if it is not open. Returns false at the limit.
+    /// Opens a series, if it is not open. Returns false if the limit is reached.
     pub fn open(&mut self, key: SeriesKey) -> bool {
         if self.series.contains_key(&key) {
             return true;
@@ -98,8 +98,8 @@ impl Charts {
         true
     }
 
-    /// Closes the least recently read series of those that `may_leave`, to make place for another
-    /// one. `None` if all were read just now.
+    /// Closes one series to make place for another: the least recently read one for which
+    /// `may_leave` is true. `None` if all of these were read in the last [`STAYS`] seconds.
     pub fn make_place(
         &mut self,
         now: UnixMs,
@@ -113,8 +113,8 @@ impl Charts {
         Some(key)
     }
 
-    /// Takes in new limits. Excess bytes are evicted by [`Charts::trim`], excess series one at a time by
-    /// [`Charts::make_place`].
+    /// Applies new limits. [`Charts::trim`] evicts excess bytes. [`Charts::make_place`] closes excess series
+    /// one at a time.
     pub fn reconfigure(&mut self, limits: &Limits) {
         (self.max_series, self.max_bytes) = (limits.candle_series, limits.candle_bytes);
     }
@@ -131,7 +131,7 @@ impl Charts {
         self.series.range(keys_of(source)).map(|(key, _)| *key).collect()
     }
 
-    /// Closes a series and drops its candles. They do not count as evicted: nobody wants them.
+    /// Closes a series and drops its candles. They do not count as evicted.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
             self.touched.note(key.symbol);
@@ -151,7 +151,8 @@ impl Charts {
         self.series.get(&key)
     }
 
-    /// The same, to change it. What adds candles or drops some goes through the functions here.
+    /// One series to change, if it is open. Changes that add or drop candles go through the
+    /// functions of [`Charts`].
     pub fn get_mut(&mut self, key: SeriesKey) -> Option<&mut Series> {
         self.series.get_mut(&key)
     }
@@ -163,7 +164,7 @@ impl Charts {
         rest.next().map(|(_, series)| series)
     }
 
-    /// The number of slots of this interval that are kept, back from now.
+    /// How many slots of this interval are kept, counted back from now.
     pub fn keep(&self, interval: Stored) -> i64 {
         self.history.depth(interval).keep
     }
@@ -194,8 +195,8 @@ impl Charts {
         Some(written)
     }
 
-    /// Completes what a response proves by what others do that were requested a moment before: up to which
-    /// slot the exchange's candles go on, of this market or another one.
+    /// Raises `answer.alive` to the newest slot that answers of other markets prove: answers that were
+    /// requested a moment before. Also notes what this answer proves.
     pub fn hear(&mut self, key: SeriesKey, answer: &mut Answer) {
         let others = self.alive(key.source, key.interval, answer.at).unwrap_or(i64::MIN);
         if answer.alive >= others {
@@ -204,14 +205,14 @@ impl Charts {
         answer.alive = answer.alive.max(others);
     }
 
-    /// The newest slot with a candle of any market, of answers to what was requested a moment before `at`.
+    /// The newest slot with a candle of any market, in answers that were requested a moment before `at`.
     pub fn alive(&self, source: SourceId, interval: Stored, at: Mono) -> Option<i64> {
         let (slot, heard) = *self.alive.get(&(source, interval))?;
         (at.since(heard) <= TOGETHER).then_some(slot)
     }
 
-    /// Applies candles from the archive, which holds these slots. Slots that were covered meanwhile
-    /// stay as they are. `now` is the exchange's clock.
+    /// Applies candles from the archive, which holds these slots. Slots that have been covered
+    /// meanwhile stay as they are. `now` is the exchange's clock.
     pub fn ingest_archived(
         &mut self,
         key: SeriesKey,
@@ -228,7 +229,7 @@ impl Charts {
         self.ingest(key, slots, &reported.collect::<Vec<_>>(), &Evidence::History, now, None);
     }
 
-    /// Changes an open series, and keeps what follows from its size.
+    /// Changes an open series, and updates the sum of bytes and the eviction queue.
     fn change<T>(&mut self, key: SeriesKey, change: impl FnOnce(&mut Series) -> T) -> Option<T> {
         let series = self.series.get_mut(&key)?;
         self.bytes -= series.bytes();
@@ -259,20 +260,20 @@ impl Charts {
         changed
     }
 
-    /// Quotes of a market tell that somebody traded between these times: see [`Series::note_trade`].
+    /// Notes that quotes of a market tell of a trade between these times: see [`Series::note_trade`].
     pub fn note_trade(&mut self, source: SourceId, symbol: SymbolId, since: UnixMs, at: UnixMs) {
         for (_, series) in self.series.range_mut(keys(source, symbol..=symbol)) {
             series.note_trade(since, at);
         }
     }
 
-    /// Evicts chunks while there are too many bytes: the least recently read of the oldest chunks
-    /// of all series, with its coverage, so that a later request fetches it again. Returns true if
-    /// there is more to do: one call does a slice.
+    /// Evicts chunks while there are too many bytes. Of the oldest chunks of all series, the least
+    /// recently read one goes first. Its coverage goes too, so that a later request fetches it
+    /// again. One call does a slice of the work. Returns true if there is more to do.
     ///
-    /// A series loses its oldest chunk first, so that it gets no hole in its middle, unless a
-    /// client waits for that chunk. Otherwise the slots fetched for an old chart would be evicted
-    /// before the chart is made.
+    /// A series loses its oldest chunk first, so that it gets no hole in its middle. A chunk that a
+    /// client waits for stays, because the slots fetched for an old chart would otherwise be
+    /// evicted before the chart is made.
     pub fn trim(&mut self) -> bool {
         for _ in 0..EVICTED_AT_ONCE {
             if self.bytes <= self.max_bytes {
@@ -293,7 +294,8 @@ impl Charts {
         self.bytes > self.max_bytes
     }
 
-    /// The clock of a source is in doubt from this time on, or known. Charts that end later depend on it.
+    /// Notes from which time on the clock of a source is in doubt, or `None` if it is known. Charts that end
+    /// later depend on the clock.
     pub fn doubt_clock(&mut self, source: SourceId, from: Option<UnixMs>) {
         match from {
             Some(from) => drop(self.in_doubt.insert(source, from)),
@@ -304,7 +306,7 @@ impl Charts {
         }
     }
 
-    /// Hides what lies after this time, to which a source's clock went back.
+    /// Hides the slots from this time on, to which a source's clock went back.
     pub fn hide_from(&mut self, source: SourceId, time: UnixMs) {
         for key in self.open_keys(source) {
             self.change(key, |series| series.hide_from(key.interval.slot_of(time)));
@@ -330,7 +332,8 @@ impl Charts {
 
     /// Marks slots of a series as archived.
     pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
-        // With too many ranges, the rest is fetched from the exchange again when it is wanted.
+        // If there are too many ranges, these slots are fetched from the exchange again when they
+        // are wanted.
         let _ = match self.series.get_mut(&key) {
             Some(series) => series.archived.insert(slots),
             None => self.unopened.entry(key).or_default().insert(slots),
@@ -345,7 +348,7 @@ impl Charts {
         }
     }
 
-    /// Forgets all archived slots: the file cannot be read.
+    /// Forgets all archived slots, because the file cannot be read.
     pub fn forget_archives(&mut self) {
         self.unopened.clear();
         for series in self.series.values_mut() {
@@ -353,7 +356,7 @@ impl Charts {
         }
     }
 
-    /// The number of these slots that the exchange has reported.
+    /// How many of these slots the exchange has reported.
     pub fn known(&self, key: SeriesKey, slots: Range<i64>) -> u64 {
         match self.series.get(&key) {
             Some(series) => {

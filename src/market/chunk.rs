@@ -1,7 +1,8 @@
-//! A run of 128 slots and the rendered rows of the candles in it; and a forming candle with its row.
+//! A chunk: a run of 128 slots, and the rendered rows of the candles in it. Also a forming candle with its
+//! row.
 //!
-//! Owns the bytes. A chunk never changes. It is replaced by one that is built in a [`Draft`],
-//! because responses may still share its bytes.
+//! Owns the bytes. A chunk never changes, because responses may share its bytes. A new chunk, built
+//! in a [`Draft`], replaces it.
 //!
 //! Invariant: there is one end for each present candle, the ends increase, and the last one is the
 //! length of the rows.
@@ -14,16 +15,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Slots of a chunk: as many as a `u128` has bits, so that presence is one number. The rows of a
-/// chunk are about 7 KB, and their ends fit in 16 bits however long the decimals are.
+/// Slots of a chunk: as many as a `u128` has bits, so that one number tells which slots have a
+/// candle. The rows of a chunk are about 7 KB, and their ends fit in 16 bits however long the
+/// decimals are.
 pub const CHUNK_SLOTS: i64 = 128;
 
 /// The longest row: `[time,` with 19 digits, five decimals with a point, four commas, `],`.
 const MAX_ROW: usize = 21 + 5 * (MAX_DIGITS + 1) + 4 + 2;
 const _: () = assert!(MAX_ROW * CHUNK_SLOTS as usize <= u16::MAX as usize);
 
-/// The memory of a chunk beside its rows and ends: itself, its place in the tree, and two
-/// allocations with the counters of the shared one.
+/// The memory of a chunk beside its rows and ends: the struct, its place in the tree, and the
+/// overhead of two allocations.
 const OVERHEAD: usize = size_of::<Chunk>() + 2 * size_of::<i64>() + 48;
 
 /// 128 slots and the rows of their candles.
@@ -33,14 +35,15 @@ pub(super) struct Chunk {
     present: u128,
     /// Where each row ends, one entry for each candle.
     ends: Box<[u16]>,
-    /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The counter is atomic, so
-    /// that a market may be built on another thread than it runs on.
+    /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The reference counter is
+    /// atomic, so that a market may be built on one thread and used on another.
     pub(super) rows: Arc<[u8]>,
-    /// Second of the last read. It is atomic for the same reason, because copies of a series share chunks.
+    /// Second of the last read. It is atomic, because copies of a series share chunks, and for the same
+    /// reason as the counter.
     read: AtomicU32,
 }
 
-/// A chunk in the making, filled place after place.
+/// A new chunk that is being filled, place after place.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     present: u128,
@@ -105,7 +108,7 @@ impl Chunk {
         self.ends.len()
     }
 
-    /// Its size in memory.
+    /// The size in memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.rows.len() + size_of_val(&*self.ends) + OVERHEAD
     }
@@ -125,7 +128,7 @@ impl Chunk {
         (self.present & mask(places)).count_ones() as usize
     }
 
-    /// Which of these places have a candle.
+    /// The places among these that have a candle.
     pub(super) fn places(
         &self,
         places: Range<u32>,
@@ -217,7 +220,7 @@ impl Draft {
 }
 
 /// A candle that the exchange has not confirmed as closed. Its numbers follow the quotes until the exchange
-/// reports it. One that has ended stays, as a provisional one, until the exchange confirms it.
+/// reports it. When it has ended, it stays as a provisional candle until the exchange confirms it.
 #[derive(Clone, Debug)]
 pub(super) struct FormingCandle {
     pub(super) slot: i64,

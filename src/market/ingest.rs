@@ -1,7 +1,7 @@
 //! Ingest: applies an answer to a series.
 //!
-//! Owns the rules by which an answer becomes coverage, stored rows and forming candles, and writes them.
-//! One bad candle never spoils the answer. A slot that has not ended is never taken as empty.
+//! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad candle never
+//! spoils the answer. A slot that has not ended never counts as empty.
 
 use super::chunk::{
     CHUNK_SLOTS, Draft, FormingCandle, chunk_of, chunks_of, place_of, places_of, seconds,
@@ -20,15 +20,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 impl Series {
-    /// Applies an answer about the slots `asked`: every candle that there is, in any order.
-    /// `closed_before` is the exchange's clock when they were requested: candles that had ended by then
-    /// are closed.
+    /// Applies an answer about the slots `asked`. It has every existing candle, in any order. `closed_before`
+    /// is the exchange's clock at the time of the request: candles that had ended by then are closed.
     ///
-    /// Slots that have ended become covered if they have a sound candle, or if they are proven to be empty
-    /// (`silence.rs`). Any other slot that is left out keeps its state. An unsound candle changes nothing in
-    /// its slot. A candle that has not ended becomes the forming one.
+    /// A slot that has ended becomes covered if it has a sound candle, or if it is proven empty
+    /// (`silence.rs`). Any other slot keeps its state. An unsound candle changes nothing in its slot. A
+    /// candle that has not ended becomes a forming candle.
     ///
-    /// `changes` collects what is to be archived.
+    /// `changes` collects the changes for the archive.
     pub fn ingest(
         &mut self,
         asked: Range<i64>,
@@ -67,8 +66,8 @@ impl Series {
         written
     }
 
-    /// Sorts the sound candles by slot, one each. Also returns the slots of which only an unsound one is
-    /// reported, and the first slot that has not ended.
+    /// Sorts the sound candles by slot, one for each slot. Also returns the slots for which only an unsound
+    /// candle is reported, and the first slot that has not ended.
     fn sift<'a>(
         &self,
         asked: &Range<i64>,
@@ -81,12 +80,12 @@ impl Series {
         for Reported { candle, is_forming } in candles {
             let slot = self.interval().slot_of(candle.open_time);
             let asked_for = asked.contains(&slot);
-            // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
-            // not.
+            // One slot ahead is allowed: the exchange's clock may have passed a boundary that ours
+            // has not.
             let is_near = slot <= present.saturating_add(1);
             if asked_for && is_near && is_sound(self.interval(), candle) {
-                // The flag counts where the clocks may disagree. Further back it is ignored: a
-                // candle that never closes would be requested forever.
+                // The flag counts only where the clocks may disagree. Further back it is ignored,
+                // because a candle that never closes would be requested forever.
                 if *is_forming && slot >= present - 1 {
                     open_from = open_from.min(slot);
                 }
@@ -120,8 +119,8 @@ impl Series {
         }
     }
 
-    /// Returns the closed slots that take the reported state. Of a slot that the answer leaves out, it notes
-    /// what the answer says; the slot is returned when it is proven empty.
+    /// Returns the closed slots that take the reported state. For a slot that the answer leaves out, it notes
+    /// what the answer says. Such a slot is returned only when it is proven empty.
     fn decided(
         &mut self,
         closed: Range<i64>,
@@ -141,12 +140,12 @@ impl Series {
         let Evidence::Exchange(answer) = evidence else {
             return decided;
         };
-        // Final slots that only the file holds are skipped: an answer knows them no better.
+        // Final slots that only the file holds are skipped: the answer cannot improve them.
         for settled in self.hidden(judged.clone()).iter().flat_map(|part| self.settled(part)) {
             decided.remove(settled);
         }
-        // One answer does not remove a candle, neither from memory nor from the file. Quotes may tell of a
-        // trade in a slot that the answer leaves out between two candles.
+        // One answer alone does not remove a candle from memory or from the file. Nor does it prove a slot
+        // empty in which quotes tell of a trade.
         let between = clipped(&answer.between, &judged);
         let mut doubtful = self.stored(judged.clone());
         doubtful.extend(self.traded.within(judged.clone()));
@@ -158,7 +157,7 @@ impl Series {
             decided.remove(part.clone());
             for (part, word) in self.words(part, answer) {
                 for proven in self.silences.note(part, answer.at, word) {
-                    // `insert` refuses another range if there are too many. These slots are requested again.
+                    // `insert` refuses a range if there are too many. Then these slots are requested again.
                     let _ = decided.insert(proven);
                 }
             }
@@ -166,11 +165,11 @@ impl Series {
         decided
     }
 
-    /// What an answer that leaves out these slots says of each part of them.
+    /// What an answer that leaves out these slots says about each part of them.
     fn words(&self, slots: Range<i64>, answer: &Answer) -> Vec<(Range<i64>, Word)> {
         let Range { start, end } = clipped(&answer.between, &slots);
         let alive = answer.alive.clamp(end, slots.end);
-        // A candle of another market does not prove a slot empty for which this market has a stored candle.
+        // A candle of another market does not prove a slot empty if this market has a stored candle there.
         let stored = self.stored(end..alive).into_iter();
         let against: IntervalSet = self.traded.within(slots.clone()).chain(stored).collect();
         let mut words = vec![(alive..slots.end, Word::Nothing)];
@@ -191,7 +190,7 @@ impl Series {
         rows.chain(self.hidden(slots)).collect()
     }
 
-    /// Notes which of the slots that were asked for at `at` are still not known, or may be revised.
+    /// Notes which of the slots that were requested at `at` are still unknown, or may be revised.
     pub fn note_open(&mut self, slots: &Range<i64>, at: Mono, present: i64) {
         let closed = slots.start..slots.end.min(present).max(slots.start);
         let old = slots.start..slots.end.min(present - REREAD).max(slots.start);
@@ -202,9 +201,8 @@ impl Series {
         }
     }
 
-    /// Notes which of these slots may still be revised: those that closed a moment ago, and the candles from
-    /// `revisable` on. What was final before stays so. `present` was the newest slot when they were
-    /// requested.
+    /// Notes which of these slots may still be revised: the slots that closed a moment ago, and the candles
+    /// from `revisable` on. Final slots stay final. `present` was the newest slot at the time of the request.
     fn note_settled(
         &mut self,
         slots: &Range<i64>,
@@ -223,7 +221,7 @@ impl Series {
         for part in young.iter() {
             self.silences.doubt(&part);
             for unknown in self.unknown(part) {
-                // Failure means too many ranges: more than outages of an exchange cause.
+                // It fails only if there are more ranges than outages of an exchange cause.
                 let _ = self.unsettled.insert(unknown);
             }
         }
@@ -259,8 +257,9 @@ impl Series {
         }
     }
 
-    /// Covers these slots. Returns true if that changed anything. While there are too many ranges, the
-    /// oldest one is forgotten. `None` if these slots are older: newer ones are worth more.
+    /// Covers these slots. Returns true if the coverage changed. While there are too many ranges, the oldest
+    /// range is forgotten. Returns `None` if these slots are older than all ranges: newer slots are worth
+    /// more.
     pub(super) fn cover(
         &mut self,
         closed: &Range<i64>,
@@ -283,7 +282,7 @@ impl Series {
         second: u32,
         written: &mut IngestCounts,
     ) {
-        // An answer may cover a million slots and hold three candles. Only chunks that have
+        // An answer may cover a million slots and have three candles. So only chunks that have
         // candles, or get some, are visited.
         let stored = self.chunks.range(chunks_of(closed)).map(|(id, _)| *id);
         let ids: BTreeSet<i64> = stored.chain(found.iter().map(|it| chunk_of(it.slot))).collect();
@@ -318,13 +317,13 @@ impl Series {
         written.removed += old.count_in(&places) - confirmed;
         draft.copy(&old, places.end..CHUNK_SLOTS as u32);
         if written.changes() > before.changes() {
-            // A chunk that nobody has read counts as read when it came.
+            // A new chunk counts as read now.
             let read = old.read().max(second);
             self.set_chunk(id, draft.build(read));
         }
     }
 
-    /// Sets a forming candle, in place of what quotes made.
+    /// Sets a forming candle, in place of the one that quotes made.
     pub(super) fn set_open(&mut self, slot: i64, candle: &Candle) {
         if self.forming(slot) == Some(candle) {
             return;
@@ -337,7 +336,7 @@ impl Series {
     }
 }
 
-/// The part of a range that lies in these slots; an empty one at their edge if none does.
+/// The part of a range that lies in these slots. If no part does, an empty range at their edge.
 fn clipped(range: &Range<i64>, slots: &Range<i64>) -> Range<i64> {
     range.start.clamp(slots.start, slots.end)..range.end.clamp(slots.start, slots.end)
 }

@@ -1,7 +1,7 @@
 //! An interval set: a set of slots, stored as ranges.
 //!
-//! Owns no candles. It tells an empty market, whose slots are in the set, from a market that nobody
-//! asked about.
+//! It has no candles. As the coverage of a series, it tells slots that are known to be empty, which
+//! are in the set, from slots that were never asked for.
 //!
 //! The ranges are half-open, not empty, sorted, and neither overlap nor touch.
 
@@ -9,7 +9,7 @@ use rangemap::RangeSet;
 use std::ops::Range;
 
 /// The most ranges that [`IntervalSet::insert`] builds up. A series that is polled and backfilled
-/// has one or two. Clients that ask for scattered ranges make the others, at 16 bytes each.
+/// has one or two. Clients that ask for scattered ranges cause more, at 16 bytes each.
 pub const MAX_INTERVALS: usize = 512;
 
 /// A set of slots.
@@ -34,8 +34,8 @@ impl IntervalSet {
         Ok(true)
     }
 
-    /// Removes a range. Returns true if that changed the set. A removal is never refused: one in
-    /// the middle of a range may take the set one above [`MAX_INTERVALS`].
+    /// Removes a range. Returns true if that changed the set. A removal is never refused. So a
+    /// removal from the middle of a range may exceed [`MAX_INTERVALS`] by one.
     pub fn remove(&mut self, range: Range<i64>) -> bool {
         let changes = !range.is_empty() && self.0.overlaps(&range);
         if changes {
@@ -85,7 +85,7 @@ impl IntervalSet {
         self.0.iter().cloned()
     }
 
-    /// How many ranges the set is made of.
+    /// The number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -96,7 +96,7 @@ impl IntervalSet {
     }
 }
 
-/// Collects ranges in any order; empty ones are passed over. [`MAX_INTERVALS`] does not bound the result.
+/// Collects ranges in any order, without the empty ones. [`MAX_INTERVALS`] does not bound the result.
 impl FromIterator<Range<i64>> for IntervalSet {
     fn from_iter<I: IntoIterator<Item = Range<i64>>>(ranges: I) -> IntervalSet {
         IntervalSet(ranges.into_iter().filter(|range| !range.is_empty()).collect())

@@ -1,7 +1,7 @@
-//! Reads of a series: its rows, what it knows about its slots, and what is worth asking the exchange for.
+//! Reads of a series: its rows, what it knows about its slots, and which slots to request from the exchange.
 //!
-//! Rows are found and measured without a look into them, and their bytes are shared instead of copied. It
-//! never changes a candle.
+//! Rows are found and measured without parsing them, and their bytes are shared instead of copied. Nothing
+//! here changes a candle.
 
 use super::chart::Pieces;
 use super::chunk::{CHUNK_SLOTS, FormingCandle, chunk_of, chunks_of, place_of, places_of, slot_of};
@@ -27,7 +27,7 @@ pub(super) enum BucketState {
 }
 
 impl Series {
-    /// The slot of the oldest known candle, if an answer says that there is none in the slot before it.
+    /// The slot of the oldest known candle, if an answer says that the slot before it has no candle.
     pub fn told_first(&self) -> Option<i64> {
         let first = self.first()?;
         let before = first - 1..first;
@@ -41,23 +41,23 @@ impl Series {
         self.hidden(i64::MIN..first).is_empty().then_some(first)
     }
 
-    /// The slots before the first candle that one answer leaves out which begins with this candle, and could
-    /// have held older ones. `None` if a quote tells of a trade in them.
+    /// The slots before the first candle that an answer has left out, if this answer began with the first
+    /// candle and could have had older candles. `None` if a quote tells of a trade in these slots.
     pub fn told_before_first(&self) -> Option<Range<i64>> {
         let told = self.told_before.clone().filter(|told| self.first() == Some(told.end))?;
         self.traded.within(told.clone()).next().is_none().then_some(told)
     }
 
-    /// The part of these slots before the first candle that a single answer has left out so far, with which
-    /// this candle came. What that answer tells of them is not enough for anything.
+    /// The newest part of these slots before the first candle that only a single answer has left out so far.
+    /// One answer is not enough to prove these slots empty.
     pub fn told_once_before_first(&self, slots: &Range<i64>) -> Option<Range<i64>> {
         let first = self.first().filter(|_| self.told_before_first().is_none())?;
         let (part, silence) = self.silences.within(&(slots.start..slots.end.min(first))).last()?;
         (silence.since == Some(silence.last)).then_some(part)
     }
 
-    /// The number of stored candles in these slots, and their bytes with the comma after each, oldest
-    /// first: shared, and the range that belongs here. Marks their chunks as read now.
+    /// The number of stored candles in these slots, and their rows, oldest first, with a comma after each:
+    /// the shared bytes of each chunk, and the range of these slots. Marks the chunks as read now.
     pub(super) fn pieces(&self, slots: &Range<i64>, now: UnixMs) -> (usize, Pieces) {
         let second = self.touch(now);
         let (mut rows, mut pieces) = (0, Vec::new());
@@ -86,18 +86,18 @@ impl Series {
         forming.map(|forming| &forming.candle)
     }
 
-    /// The slots of the candles among these, stored or forming, oldest first.
+    /// The slots among these that have a stored or a forming candle, oldest first.
     pub(super) fn candle_slots(&self, slots: Range<i64>) -> impl DoubleEndedIterator<Item = i64> {
         let forming = self.forming_in(&slots).iter();
         self.row_slots(slots).chain(forming.map(|forming| forming.slot))
     }
 
-    /// The slot of the oldest stored candle among these.
+    /// The first slot among these that has a stored candle.
     pub fn next_candle(&self, slots: Range<i64>) -> Option<i64> {
         self.row_slots(slots).next()
     }
 
-    /// The slots of the stored candles among these, oldest first.
+    /// The slots among these that have a stored candle, oldest first.
     pub(super) fn row_slots(&self, slots: Range<i64>) -> impl DoubleEndedIterator<Item = i64> {
         let chunks = self.chunks.range(chunks_of(&slots));
         chunks.flat_map(move |(id, chunk)| {
@@ -131,12 +131,12 @@ impl Series {
         stored.chain(forming)
     }
 
-    /// The chunk to evict next. It is the oldest that no client waits for; if clients wait for all, the
-    /// one wanted longest ago. Never the newest.
+    /// The chunk to evict next: the oldest one that no client waits for. If clients wait for all chunks, it
+    /// is the one that was wanted longest ago. It is never the newest chunk.
     pub(super) fn next_to_leave(&self) -> Option<LeavingChunk> {
         let (newest, _) = self.chunks.last_key_value()?;
         let older = || self.chunks.range(..newest);
-        // The place of the newest wish for a chunk.
+        // The place of the newest request for a chunk in `wanted`.
         let wish =
             |id: &i64| self.wanted.iter().position(|(slots, _)| chunks_of(slots).contains(id));
         let unwanted = older().find(|(id, _)| wish(id).is_none());
@@ -169,12 +169,12 @@ impl Series {
         self.covered.last().max(self.archived.last())
     }
 
-    /// The slot after which no slot may stay missing. It is the last slot of the oldest stretch
-    /// that has at least `least` slots and ends after `floor`; without such a stretch, the newest
-    /// known slot.
+    /// The slot after which all missing slots are to be fetched. It is the last slot of the oldest
+    /// stretch that has at least `least` slots and ends after `floor`. Without such a stretch, it
+    /// is the newest known slot.
     ///
-    /// A stretch that long was polled; a shorter one is what a client asked for. What lies between
-    /// it and now was missed, in one piece or in several.
+    /// A stretch of this length comes from polling; a shorter one was requested for a client. Slots
+    /// that are missing between the stretch and now were missed, in one outage or in several.
     pub fn reach(&self, floor: i64, least: i64) -> Option<i64> {
         let known = self.archived.iter().chain(self.covered.iter());
         let followed = known.filter(|it| it.end > floor && it.end - it.start >= least);
@@ -188,8 +188,8 @@ impl Series {
         both.into_iter().flatten().min()
     }
 
-    /// The parts of these slots to ask the exchange for: they are unknown, and their pause since the last
-    /// request is over.
+    /// The parts of these slots to request now: they are unknown, and the pause since their last request is
+    /// over.
     pub fn askable(&self, slots: Range<i64>, now: Mono) -> Vec<Range<i64>> {
         let mut unknown: IntervalSet = self.unknown(slots.clone()).into_iter().collect();
         for (silent, silence) in self.silences.within(&slots) {
@@ -200,9 +200,9 @@ impl Series {
         unknown.iter().collect()
     }
 
-    /// The slots to request without a client, and from when on, in no order: those from `oldest` on that are
-    /// unknown, those that an answer has left out, and those that another reading can make final. The
-    /// refresh reads the slots from `refreshed` on again. `rows`: of a page.
+    /// The slots to request without a client, and when, in no order. They are the unknown slots from `oldest`
+    /// on, slots that an answer has left out, and slots that another request can make final. The refresh
+    /// requests the slots from `refreshed` on anyway. `rows` is the number of rows of a page.
     pub fn open_slots(
         &self,
         (oldest, refreshed, current): (i64, i64, i64),
@@ -211,8 +211,8 @@ impl Series {
     ) -> Vec<(Range<i64>, Mono)> {
         let unknown = self.unknown(oldest..current.max(oldest)).into_iter();
         let unsettled = self.unsettled.within(0..refreshed.min(current - REREAD).max(0));
-        // It takes a newer candle: one that is known, or behind the end of a stretch that was followed. The
-        // last candle of a page about the past is read again with the page behind it.
+        // A slot becomes final only with a newer candle in the same answer. A newer candle may exist behind
+        // the end of a covered stretch, or is known within a page.
         let unsettled = unsettled.filter(|it| {
             let is_end = !self.covered.covers(it.end..it.end + 1);
             let has_next = || self.next_candle(it.end..it.start + rows).is_some();
@@ -239,9 +239,9 @@ impl Series {
         self.silences.within(slots).next().is_some()
     }
 
-    /// True if an answer has left out some of these closed slots, nothing proves them empty, and no newer
-    /// one of them has a candle or may have one, which would tell in the same answer that the exchange's
-    /// candles go on.
+    /// True if an answer has left out the newest of these closed slots, and nothing proves them empty. A
+    /// newer slot with a candle, or an unknown one, makes it false: the next answer can then show a newer
+    /// candle.
     pub fn ends_silent(&self, slots: Range<i64>) -> bool {
         self.silences.within(&slots).last().is_some_and(|(silent, _)| {
             let newer = silent.end..slots.end;
@@ -249,14 +249,14 @@ impl Series {
         })
     }
 
-    /// The slot, or the first one of an unsettled stretch that it ends.
+    /// The first slot of the unsettled stretch that holds this slot, or else the slot itself.
     pub fn unsettled_before(&self, slot: i64) -> i64 {
         let before = self.unsettled.within(i64::MIN..slot + 1).next_back();
         before.filter(|it| it.end > slot).map_or(slot, |it| it.start)
     }
 
-    /// The slot from which on the newest candles are read again: the last two known slots, and down to the
-    /// last candles if no newer one proves them final.
+    /// The first slot that the refresh requests again. These are the last known slots, [`REREAD`] of them,
+    /// and also the last candles if no newer candle proves them final.
     pub fn refresh_from(&self) -> Option<i64> {
         let from = self.newest_known()? + 1 - REREAD;
         let last = self.unsettled.iter().next_back();
@@ -264,7 +264,7 @@ impl Series {
         Some(last.map_or(from, |it| it.start.min(from)).max(0))
     }
 
-    /// The parts of these slots whose candles are final: nothing reads them again.
+    /// The parts of these slots whose candles are final: they are not requested again.
     pub(super) fn settled(&self, slots: &Range<i64>) -> Vec<Range<i64>> {
         let mut settled: IntervalSet = self.unsettled.missing(slots.clone()).into_iter().collect();
         for (silent, _) in self.silences.within(slots) {
@@ -273,14 +273,14 @@ impl Series {
         settled.iter().collect()
     }
 
-    /// True if the candles of these slots are final: nothing reads them again.
+    /// True if the candles of these slots are final: they are not requested again.
     pub fn is_settled(&self, slots: &Range<i64>) -> bool {
         let mut unsettled = self.unsettled.within(slots.clone());
         unsettled.next().is_none() && !self.is_silent(slots)
     }
 
-    /// Marks the end of each archived stretch as not final, down to the newest candle of the file: it is
-    /// unknown whether these candles were read again before the last process ended.
+    /// Marks the end of each archived stretch as not final, from the newest candle of the file on. The last
+    /// process may have ended before it requested these candles again.
     pub fn unsettle_ends(&mut self, newest: Option<i64>) {
         for Range { start, end } in self.archived.iter().collect::<Vec<_>>() {
             let newest = newest.filter(|newest| (start..end).contains(newest));
@@ -289,7 +289,8 @@ impl Series {
         }
     }
 
-    /// The exchange's clock is in doubt from this time on, or known. A chart that ends later depends on it.
+    /// Notes from which time on the exchange's clock is in doubt, or `None` if it is known. A chart that ends
+    /// later depends on the clock.
     pub(super) fn doubt_clock(&mut self, from: Option<UnixMs>) {
         let from = from.map(|time| self.interval().slot_of(time));
         if std::mem::replace(&mut self.doubted_from, from) != from {
@@ -302,7 +303,7 @@ impl Series {
         let covered = self.covered();
         let confirmed = covered.last().map_or(i64::MIN, |last| last + 1);
         if bucket.end <= confirmed {
-            // Forming candles come later.
+            // Forming candles are newer than the bucket.
             return if covered.covers(bucket.clone()) {
                 BucketState::Closed
             } else {
@@ -313,8 +314,8 @@ impl Series {
             return BucketState::Open;
         }
         // The bucket has ended, but the exchange has not confirmed all of it. It is open if each
-        // slot is confirmed or has a provisional candle, so that no candle vanishes between its end
-        // and the next answer.
+        // slot is confirmed or has a provisional candle. So no candle vanishes between its end and
+        // the next answer.
         let forming = bucket.start.max(confirmed)..bucket.end;
         let known = covered.covers(bucket.start..forming.start)
             && self.forming_in(&forming).len() as i64 == forming.end - forming.start;

@@ -1,12 +1,12 @@
-//! Market data: the markets, who tracks them, their quotes and their candles.
+//! Market data: the markets, the sources that track them, their quotes and their candles.
 //!
-//! Owns [`Market`], which holds the catalog, the quotes and the charts. Callers pass in what
-//! exchanges answered and what time it is, and ask questions.
+//! Owns [`Market`], which holds the catalog, the quotes and the charts. Callers pass in the answers
+//! of exchanges and the time, and query the data.
 //!
 //! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
 //!
 //! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned
-//! once and keep their meaning while the process lives.
+//! once and keep their meaning as long as the process runs.
 
 mod builder;
 mod catalog;
@@ -67,8 +67,8 @@ impl Market {
         }
     }
 
-    /// Takes in a new configuration. `changes` tells, by source, what becomes of it. Quotes and candles of
-    /// what a source tracks no longer are dropped; all others stay.
+    /// Applies a new configuration. `changes` has the change of each source. Quotes and candles of symbols
+    /// that a source no longer tracks are dropped. All others stay.
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
         let joining = self.catalog.reconfigure(config, changes);
         self.quotes.reconfigure(&config.sources, now);
@@ -83,7 +83,7 @@ impl Market {
             self.quotes.retain(source, is_tracked);
             self.charts.retain(source, is_tracked);
             if *change == SourceChange::Begins {
-                // What another exchange has told under this id is not this one's.
+                // The data under this id may be of another exchange.
                 self.quotes.begin(source, &config.sources[at]);
                 self.charts.retain(source, |_| false);
             }

@@ -1,8 +1,8 @@
 //! Chart plans: the quick way to make a chart body.
 //!
-//! Owns no rows. A [`ChartPlan`] measures stored rows without reading them, so that the length is
-//! known before the first byte is written, and shares their bytes. Every other chart is made row by
-//! row by a [`ChartBuilder`](super::builder::ChartBuilder).
+//! It owns no rows. A [`ChartPlan`] shares the bytes of stored rows. It measures them without
+//! reading them, so that the length is known before the first byte is written. Every other chart is
+//! made row by row by a [`ChartBuilder`](super::builder::ChartBuilder).
 
 use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
@@ -13,16 +13,16 @@ use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Seconds after which a plan is made again in any case, which marks its chunks as read.
+/// Seconds after which a plan is always made again. That marks its chunks as read.
 const RECENT_S: u32 = 16;
 
 impl ChartPlan {
-    /// True if a chart is made of stored rows as they are.
+    /// True if a chart consists of stored rows as they are.
     pub fn fits(spec: &ChartSpec) -> bool {
         spec.interval.is_stored() && !spec.fill_previous && !spec.quoted
     }
 
-    /// The bytes of memory that a chart of this kind takes alone: stored rows are those of the series.
+    /// The bytes of memory that this chart takes by itself. Stored rows do not count: the series owns them.
     pub fn held(&self, spec: &ChartSpec) -> usize {
         let rows = if ChartPlan::fits(spec) { 0 } else { self.body_len() };
         rows + size_of_val(self.pieces())
@@ -47,7 +47,7 @@ impl ChartPlan {
             return Some(ChartPlan::of(Vec::new(), Fingerprint::default(), info));
         };
         let mut candles = series.candle_slots(window.start..window.end);
-        // What the limit cuts off begins, or ends, with one more candle.
+        // The limit cuts the range at the first candle that is one too many.
         let slots = match window.keeps_oldest {
             true => window.start..candles.nth(spec.limit).unwrap_or(window.end),
             false => candles.nth_back(spec.limit).map_or(window.start, |it| it + 1)..window.end,
@@ -67,8 +67,8 @@ impl ChartPlan {
         Some(ChartPlan::of(pieces, made_of(series, &slots), info))
     }
 
-    /// Like [`ChartPlan::new`], but reuses the last plan of the series while it would not change:
-    /// many clients ask for the same chart.
+    /// Like [`ChartPlan::new`], but reuses the last plan of the series as long as a new one would
+    /// be equal: many clients request the same chart.
     pub fn recent(
         series: Option<&Series>,
         spec: &ChartSpec,
@@ -93,8 +93,8 @@ impl ChartPlan {
     }
 }
 
-/// The fingerprint of a chart of these slots: the stored rows between two slots, and the forming
-/// candles between two others.
+/// The fingerprint of a chart of these slots: the range of stored rows, and the range of forming
+/// candles.
 fn made_of(series: &Series, slots: &Range<i64>) -> Fingerprint {
     let mut made_of = Fingerprint::default();
     made_of.add(Part::Source(series.key().source.0));

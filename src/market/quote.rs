@@ -2,15 +2,16 @@
 //!
 //! Owns the figures, their times of receipt, their staleness, and their rendered bodies.
 //!
-//! It reads no clock. A quote also grows stale while nothing comes: [`Quotes::update_staleness`] is to be
-//! called at the time of [`Quotes::staleness_due`]. It does not know which symbols are tracked.
+//! It reads no clock. A quote also becomes stale while nothing arrives, so the caller calls
+//! [`Quotes::update_staleness`] at the time of [`Quotes::staleness_due`]. It does not know which symbols are
+//! tracked.
 //!
 //! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of
 //! its source; its source is *frozen* (its polls succeed, but no figure has changed for
-//! `frozen_after`); it was restored from disk and not received since. `Feed::judge` decides that.
+//! `frozen_after`); it was restored from disk and not received since. `Feed::judge` sets the state.
 //!
-//! Invariant: each version belongs to one state of one quote, over all sources. So a version names
-//! what was served even after a failover.
+//! Invariant: each version belongs to one state of one quote, over all sources. So a version
+//! identifies a served quote even after a failover.
 
 mod feed;
 mod normalize;
@@ -50,9 +51,9 @@ impl Quotes {
         Quotes { feeds: sources.iter().map(Feed::new).collect(), ..Quotes::default() }
     }
 
-    /// Applies one item of a poll. `now`: when its response was received, which may be so long ago that
-    /// [`Quotes::update_staleness`] is due. Returns true if any figure differs. The exchange's timestamp
-    /// is no figure: many exchanges stamp the time of the answer even if nothing changes.
+    /// Applies one item of a poll. `now` is when its response was received. That may be so long ago that
+    /// [`Quotes::update_staleness`] is due. Returns true if any figure differs. The exchange's timestamp does
+    /// not count as a figure, because many exchanges send the time of the answer even if nothing changes.
     pub fn apply(
         &mut self,
         source: SourceId,
@@ -92,7 +93,7 @@ impl Quotes {
     }
 
     /// Restores a quote of an earlier process. It is stale until it is received again. Returns
-    /// false for a quote that breaks the rules, or that a poll has overtaken.
+    /// false if the quote is not valid, or if a poll has already received the symbol.
     pub fn restore(
         &mut self,
         source: SourceId,
@@ -108,12 +109,12 @@ impl Quotes {
         true
     }
 
-    /// Ages all quotes: the wall clock has gone ahead of the monotonic one by so much, because the
-    /// machine slept or its clock was set.
+    /// Makes all quotes older by this time. The wall clock has advanced this much more than the
+    /// monotonic clock, because the machine slept or its clock was set.
     pub fn aged(&mut self, by: Duration, now: Mono) {
         for feed in &mut self.feeds {
             for quote in feed.quotes.iter_mut().flatten() {
-                // What was received before this process started counts as restored.
+                // A quote that was received before this process started counts as restored.
                 let aged = |at: Mono| at.0.checked_sub(by.as_micros() as u64).map(Mono);
                 quote.set_received(quote.received().and_then(aged));
             }
@@ -121,8 +122,8 @@ impl Quotes {
         }
     }
 
-    /// Ends a poll of this source whose items were all applied. Detects a source whose figures
-    /// stand still.
+    /// Ends a poll of this source whose items were all applied. Marks the source as frozen if its
+    /// figures have not changed for too long.
     pub fn end_poll(&mut self, source: SourceId, now: Now) {
         let feed = &mut self.feeds[source.index()];
         let last_change = *feed.last_change.get_or_insert(now.mono);
@@ -132,12 +133,13 @@ impl Quotes {
         }
     }
 
-    /// The source tracks these symbols from now on, or from its next list on.
+    /// Notes symbols that the source newly tracks, now or from its next list on.
     pub fn expect(&mut self, source: SourceId, symbols: impl IntoIterator<Item = SymbolId>) {
         self.feeds[source.index()].awaited[Awaited::List as usize].extend(symbols);
     }
 
-    /// What symbols of this source wait for has come.
+    /// Notes an event that symbols of this source wait for. They now wait for the next one, if
+    /// there is any.
     pub fn arrived(&mut self, source: SourceId, awaited: Awaited) {
         let waiting = &mut self.feeds[source.index()].awaited;
         let symbols = std::mem::take(&mut waiting[awaited as usize]);
@@ -146,8 +148,8 @@ impl Quotes {
         }
     }
 
-    /// The poll has requested these symbols in vain, and nobody knows whether the exchange has them: those
-    /// that wait for its end wait for the next poll.
+    /// Notes that the poll failed to get these symbols, so it is unknown whether the exchange has them. The
+    /// symbols that wait for the end of this poll now wait for the next poll.
     pub fn missed(&mut self, source: SourceId, symbols: &[SymbolId]) {
         let awaited = &mut self.feeds[source.index()].awaited;
         for symbol in symbols {
@@ -157,7 +159,7 @@ impl Quotes {
         }
     }
 
-    /// True if no finished poll has asked this source for this symbol: a quote may still come.
+    /// True if no finished poll has requested this symbol from this source: a quote may still come.
     pub fn is_awaited(&self, source: SourceId, symbol: SymbolId) -> bool {
         self.feeds[source.index()].awaited.iter().any(|symbols| symbols.contains(&symbol))
     }
@@ -167,7 +169,7 @@ impl Quotes {
         self.totals.counts.rejected += items;
     }
 
-    /// Takes in the settings of all sources. New ones come behind the others.
+    /// Applies the settings of all sources. New sources come behind the others.
     pub fn reconfigure(&mut self, sources: &[SourceConfig], now: Mono) {
         let known = self.feeds.len();
         self.feeds.extend(sources.iter().skip(known).map(Feed::new));
@@ -175,7 +177,8 @@ impl Quotes {
             let ages = (source.stale_after, source.frozen_after);
             if (feed.stale_after, feed.frozen_after) != ages {
                 (feed.stale_after, feed.frozen_after) = ages;
-                // It stays frozen where it is by the new age too. The next poll judges the others.
+                // A frozen source stays frozen only if it is frozen by the new age too. The next
+                // poll judges the other sources.
                 let changed = feed.last_change.map(|at| now.since(at));
                 feed.frozen &= changed.is_some_and(|since| since >= feed.frozen_after);
                 feed.judge(now, &mut self.totals);
@@ -183,7 +186,7 @@ impl Quotes {
         }
     }
 
-    /// Drops all quotes of a source, which begins anew.
+    /// Starts a source again: drops all of its quotes.
     pub fn begin(&mut self, source: SourceId, config: &SourceConfig) {
         self.retain(source, |_| false);
         self.feeds[source.index()] = Feed::new(config);
@@ -213,9 +216,9 @@ impl Quotes {
         feed.stale -= usize::from(quote.stale);
     }
 
-    /// The quote to serve for a symbol: the first fresh one of `sources`, which are in the order of
-    /// failover, but one that has just become fresh again comes after the others; if all are stale, the one
-    /// received last.
+    /// The quote to serve for a symbol. It is the first fresh quote of `sources`, which are in the order of
+    /// failover. A quote that has just become fresh again comes after the other fresh ones. If all quotes are
+    /// stale, it is the one received last.
     pub fn best(&self, sources: &[SourceId], symbol: SymbolId) -> Option<&Quote> {
         let (mut returning, mut latest): (Option<&Quote>, Option<&Quote>) = (None, None);
         for source in sources {
@@ -245,7 +248,7 @@ impl Quotes {
         self.feeds[source.index()].frozen
     }
 
-    /// The number of stale quotes of this source, at constant cost.
+    /// The number of stale quotes of this source. The cost is constant.
     pub fn stale_of(&self, source: SourceId) -> usize {
         self.feeds[source.index()].stale
     }
@@ -260,8 +263,8 @@ impl Quotes {
         self.feeds.iter().filter_map(|feed| feed.next_stale).min()
     }
 
-    /// Marks quotes that have become stale. Returns the number of changes. If 3,500 of them change,
-    /// which takes a dead exchange, that is about 0.2 milliseconds.
+    /// Marks quotes that have become stale. Returns the number of changes. If an exchange dies and
+    /// 3,500 quotes change, this takes about 0.2 milliseconds.
     pub fn update_staleness(&mut self, now: Now) -> usize {
         let due = |feed: &&mut Feed| feed.next_stale.is_some_and(|next| next <= now.mono);
         let due = self.feeds.iter_mut().filter(due);
@@ -273,19 +276,20 @@ impl Quotes {
         self.totals.counts.cached == 0
     }
 
-    /// The counters, at a cost that does not grow with the quotes: `/health` asks for them more than once.
+    /// The counters. The cost does not depend on the number of quotes: `/health` asks for them more than
+    /// once.
     pub fn counts(&self) -> QuoteCounts {
         let (counts, stale) = (self.totals.counts, self.feeds.iter().map(|feed| feed.stale).sum());
         QuoteCounts { fresh: counts.cached - stale, stale, ..counts }
     }
 
-    /// Increases whenever any quote changes, comes or goes. It names an answer with several quotes:
-    /// the largest version among them would miss a failover.
+    /// Increases whenever any quote changes, comes or goes. It identifies a response with several
+    /// quotes: the largest version among them would miss a failover.
     pub fn version(&self) -> u64 {
         self.totals.version
     }
 
-    /// Takes out the quotes that have become stale, or have returned, since the last call.
+    /// Takes out the quotes that have become stale, or fresh again, since the last call.
     pub fn take_turns(&mut self) -> Vec<QuoteTurn> {
         std::mem::take(&mut self.totals.turns)
     }
@@ -301,7 +305,7 @@ impl Quotes {
         &self.totals.touched
     }
 
-    /// The same, to take them out.
+    /// The symbols with a quote that has changed, come or gone, to take them out.
     pub fn touched_mut(&mut self) -> &mut Touched {
         &mut self.totals.touched
     }

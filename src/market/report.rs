@@ -11,7 +11,7 @@ use std::ops::Range;
 /// A candle as an exchange reported it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported {
-    /// Its numbers.
+    /// The candle.
     pub candle: Candle,
     /// True if the exchange says that it is not closed yet.
     pub is_forming: bool,
@@ -26,17 +26,17 @@ pub struct IngestCounts {
     pub updated: usize,
     /// Stored candles that the answer confirmed as they are.
     pub unchanged: usize,
-    /// Stored candles that answers of the exchange have proven to be gone.
+    /// Stored candles that were removed, because answers of the exchange prove that they are gone.
     pub removed: usize,
-    /// Candles refused: not aligned, not asked for, in the future, or with impossible numbers.
+    /// Refused candles: not aligned, not requested, in the future, or with impossible numbers.
     pub rejected: usize,
-    /// Old candles that were dropped: out of the kept window, or with a stretch of coverage that
-    /// made room.
+    /// Old candles that were dropped: they left the kept window, or the coverage had too many
+    /// ranges.
     pub evicted: usize,
 }
 
 impl IngestCounts {
-    /// How many slots have another candle than before, or none any more.
+    /// How many slots have a new, a changed or no longer a candle.
     pub(super) fn changes(&self) -> usize {
         self.written + self.updated + self.removed
     }
@@ -48,12 +48,12 @@ pub(super) struct Found<'a> {
     pub(super) candle: &'a Candle,
 }
 
-/// Who reports, and what a slot without a candle means.
+/// Who reports, and so what a slot without a candle means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// The history file: nobody traded in a slot without a candle.
     History,
-    /// Another node of the cluster, which has had the proof that such a slot is empty.
+    /// Another node of the cluster: it had the proof that a slot without a candle is empty.
     Proven,
     /// A response of the exchange, or a slice of one.
     Exchange(Answer),
@@ -62,24 +62,25 @@ pub enum Evidence {
 /// What a whole response of an exchange proves about the requested slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// From the slot of its oldest sound candle to the slot after its newest. Slots in between
+    /// From the slot of the oldest sound candle to the slot after the newest. Slots in between
     /// without a candle are empty.
     pub between: Range<i64>,
-    /// True if the response was not cut, so that it could have held candles of the other slots
-    /// too.
+    /// True if the response was not cut, so that it could have had candles of all requested slots.
     pub is_whole: bool,
-    /// The newest slot that is known to have a candle, of this or another market: before it, the exchange's
-    /// candles do not stand still.
+    /// The newest slot that is known to have a candle, in this market or another one. Up to this slot, the
+    /// exchange's candle service did not stand still.
     pub alive: i64,
-    /// Candles from this slot on may be those of a service that stands still. Its newest candle may be half
-    /// done, and if it leaves out slots behind that one, those before may lack trades that are booked late.
+    /// Candles from this slot on may still be revised, because the exchange's candle service may stand still.
+    /// Its newest candle may be incomplete. If the answer leaves out slots behind the newest candle, the
+    /// candles before it may lack trades that are booked late.
     pub revisable: i64,
-    /// When it was requested.
+    /// When the response was requested.
     pub at: Mono,
 }
 
 impl Answer {
-    /// The answer with these candles, requested at `at`. `is_dated`: each of its rows has a time.
+    /// The answer with these candles, requested at `at`. `is_dated` is true if each of its rows has
+    /// a time.
     pub fn of(
         interval: Stored,
         asked: &Range<i64>,
@@ -103,18 +104,18 @@ impl Answer {
     }
 }
 
-/// True if a market can have this candle, and it begins with a slot.
+/// True if the candle's numbers are possible, and it begins at the beginning of a slot.
 pub(super) fn is_sound(interval: Stored, candle: &Candle) -> bool {
     interval.open_of(interval.slot_of(candle.open_time)) == candle.open_time && candle.is_sound()
 }
 
-/// The candles of these slots, of all that an answer has in the order of slots.
+/// The candles in these slots. `found` is sorted by slot.
 pub(super) fn found_in<'f, 'a>(found: &'f [Found<'a>], slots: &Range<i64>) -> &'f [Found<'a>] {
     let place = |end: i64| found.partition_point(|found| found.slot < end);
     &found[place(slots.start)..place(slots.end)]
 }
 
-/// The parts of these slots without any of these candles.
+/// The parts of these slots that have none of these candles.
 pub(super) fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
     let mut from = slots.start;
     let ends = found_in(found, &slots).iter().map(|found| found.slot).chain([slots.end]);

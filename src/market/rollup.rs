@@ -1,16 +1,16 @@
-//! Roll-up: one candle made of many, from their rendered rows.
+//! Roll-up: makes one candle of many, from their rendered rows.
 //!
 //! Owns the arithmetic on rows: which price is higher, and the sum of the volumes. Prices are
-//! compared and copied as text, digit by digit, so only volumes are parsed and any number of digits
-//! works. It never rounds: a sum that does not fit exactly makes no candle.
+//! compared and copied as text, so they may have any number of digits, and only volumes are parsed.
+//! It never rounds: if the exact sum does not fit, there is no candle.
 
 use crate::decimal::Decimal;
 
 /// The most digits of a volume that is summed in one machine word.
 const WORD_DIGITS: usize = 18;
 
-/// The numbers of a rendered row `[t,o,h,l,c,v],`: open, high, low, close, volume. Decimals in normal form,
-/// not negative.
+/// The numbers of a rendered row `[t,o,h,l,c,v],`: open, high, low, close, volume. The decimals are in normal
+/// form and not negative.
 pub(super) fn numbers(row: &[u8]) -> [&[u8]; 5] {
     let [time, open, high, low, close] = commas(row);
     [
@@ -22,8 +22,8 @@ pub(super) fn numbers(row: &[u8]) -> [&[u8]; 5] {
     ]
 }
 
-/// Where the five commas between the six numbers of a row are. It reads eight bytes at a time,
-/// because finding the numbers is half of the cost of a roll-up.
+/// Finds the five commas between the six numbers of a row. It reads eight bytes at a time, because
+/// finding the numbers is half of the cost of a roll-up.
 fn commas(row: &[u8]) -> [usize; 5] {
     const COMMAS: u64 = u64::from_ne_bytes([b','; 8]);
     const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; 8]);
@@ -54,8 +54,9 @@ fn commas(row: &[u8]) -> [usize; 5] {
 }
 
 /// A decimal that is not negative, as text, and the number of digits before its point. The derived
-/// order is numeric: more digits before the point is greater; for as many, byte order is right,
-/// because `.` sorts below every digit and a text below its continuations.
+/// order is numeric: a price with more digits before the point is greater. Between prices with
+/// equally many, byte order is right, because `.` sorts below every digit, and a text sorts below
+/// its continuations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Price<'a> {
     front: usize,
@@ -74,11 +75,11 @@ impl<'a> Price<'a> {
 enum Sum {
     /// `mantissa / 10^scale`.
     Word { mantissa: i128, scale: u32 },
-    /// A sum that does not fit in a word; `None` if it fits nowhere.
+    /// A sum that does not fit in a word; `None` if a `Decimal` cannot hold it either.
     Exact(Option<Decimal>),
 }
 
-/// A candle in the making.
+/// A candle that is being rolled up.
 #[derive(Clone, Debug)]
 pub(super) struct Rollup<'a> {
     open: &'a [u8],

@@ -1,23 +1,22 @@
 //! The candles of one market in one stored interval.
 //!
 //! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`), and the forming
-//! candles, which are newer. Of each closed slot it knows:
+//! candles, which are newer. A closed slot can be:
 //!
 //! ```text
 //! covered    memory has its candle, or knows that nobody traded (`interval_set.rs`)
 //! archived   the history file has its candle, or knows that nobody traded
 //! unknown    neither covered nor archived: it may be requested
-//! silent     requested, and no response has told of it what holds (`silence.rs`)
-//! unsettled  the exchange may still revise its candle: it is read again
+//! silent     requested, but no answer was a proof (`silence.rs`)
+//! unsettled  the exchange may still revise its candle: it is requested again
 //! ```
 //!
-//! A slot is often covered and archived. One that was evicted from memory, or not read since the start,
-//! is archived alone if the file holds it. Unknown slots before [`Series::forgotten_before`] are not
-//! requested without a client.
+//! A slot is often both covered and archived. A slot that was evicted from memory, or not read since the
+//! start, is only archived, if the file holds it. Unknown slots before [`Series::forgotten_before`] are
+//! requested only for a client.
 //!
-//! What the exchange reports about a slot replaces what quotes made of it.
-//! It never serves a forming candle as a closed one. The same version gives the same rows, whatever
-//! the time.
+//! A candle of the exchange replaces the candle that quotes made for its slot. A forming candle is
+//! never served as a closed one. The same version gives the same rows at any time.
 //!
 //! Invariant: a row lies in a covered slot, and every forming candle is newer than all covered
 //! slots.
@@ -39,18 +38,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The most provisional candles of one series: four hours of minutes in which quotes arrive but no
-/// candles. A dropped one is a hole until the exchange answers.
+/// candles. A dropped candle leaves a hole until the exchange answers.
 pub const MAX_PROVISIONAL: usize = 240;
 
-/// Seconds that slots stay wanted after they were asked for: longer than any client waits.
+/// Seconds for which slots stay wanted: longer than any client waits.
 pub(super) const WANTED: u32 = 10;
 
-/// The most wanted ranges of one series: more than clients ask for at once. Above it, the oldest is
-/// forgotten.
+/// The most wanted ranges of one series: more than clients request at once. Above it, the oldest
+/// range is forgotten.
 const WANTS: usize = 8;
 
-/// What a series holds. Ordered by source, then symbol: the three intervals of a market are
-/// neighbours.
+/// The source, the market and the interval of a series. Keys are ordered by source, then symbol, so
+/// the three intervals of a market are neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
     /// The source.
@@ -61,12 +60,13 @@ pub struct SeriesKey {
     pub interval: Stored,
 }
 
-/// A chunk of a series that may be evicted, and the slots that go with it. The least is evicted first.
+/// A chunk that may be evicted, and the slots that go with it. The least in the derived order is evicted
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LeavingChunk {
     /// Second of its last read.
     pub(super) read: u32,
-    /// Its end in time.
+    /// When its last slot ends.
     pub(super) end: UnixMs,
     pub(super) series: SeriesKey,
     pub(super) from: i64,
@@ -81,21 +81,22 @@ pub struct Series {
     pub(super) chunks: BTreeMap<i64, Arc<Chunk>>,
     pub(super) covered: IntervalSet,
     pub(super) archived: IntervalSet,
-    /// Slots that were requested in vain.
+    /// Slots that were requested, but about which nothing is proven.
     pub(super) silences: Silences,
-    /// Slots that are not covered, and in which somebody traded, as quotes tell.
+    /// Slots that are not covered, but in which quotes show a trade.
     pub(super) traded: IntervalSet,
-    /// Slots whose candles may still be revised: they were not read since [`REREAD`](super::REREAD)
-    /// slots after their close, in an answer with a newer candle. Not stored: after a restart it holds
-    /// the last slots of each archived stretch.
+    /// Slots whose candles may still be revised. A candle is final once it was read at least
+    /// [`REREAD`](super::REREAD) slots after its close, in an answer with a newer candle. This set is not
+    /// stored: after a restart it has the last slots of each archived stretch.
     pub(super) unsettled: IntervalSet,
-    /// If the exchange's clock is in doubt: the first slot of which some witness tells that it has not ended.
+    /// If the exchange's clock is in doubt: the first slot that may not have ended yet.
     pub(super) doubted_from: Option<i64>,
-    /// Slots that an answer left out which began with the candle behind them, the oldest known.
+    /// Slots that an answer has left out, if the answer began with the candle behind them, which is
+    /// the oldest known.
     pub(super) told_before: Option<Range<i64>>,
-    /// Oldest first. The last one is forming, or was if no quote came since.
+    /// Oldest first. The last one is still forming, or has ended without a newer quote.
     pub(super) forming: Vec<FormingCandle>,
-    /// The newest slot known to have begun, by the times of answers and quotes.
+    /// The newest slot that is known to have begun, from the times of answers and quotes.
     pub(super) frontier: i64,
     count: usize,
     bytes: usize,
@@ -104,22 +105,23 @@ pub struct Series {
     pub(super) forgotten: Option<i64>,
     /// Second of the last read.
     read: Cell<u32>,
-    /// Slots that clients wait for, and since which second; the newest range first.
+    /// Slots that clients wait for, each range with the second of the request. The newest request
+    /// is first.
     pub(super) wanted: VecDeque<(Range<i64>, u32)>,
     /// The chunk that is queued to be evicted.
     pub(super) leaving: Option<LeavingChunk>,
-    /// Dropped when a row changes, because it holds the rows.
+    /// The last chart plan. It is dropped when a row changes, because it holds the rows.
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
 
 impl Series {
-    /// A series of which nothing is known. Versions count from `version`: a series that is opened
-    /// again must not repeat one.
+    /// A series of which nothing is known. Its versions begin with `version`, because a series that
+    /// is opened again must not repeat a version.
     pub fn new(key: SeriesKey, version: u64) -> Series {
         Series { key, frontier: i64::MIN, version, closed_version: version, ..Series::default() }
     }
 
-    /// What it holds.
+    /// The source, the market and the interval.
     pub fn key(&self) -> SeriesKey {
         self.key
     }
@@ -129,21 +131,21 @@ impl Series {
         self.read.get()
     }
 
-    /// Marks it as read now. Returns the second.
+    /// Marks the series as read now. Returns the second.
     pub fn touch(&self, now: UnixMs) -> u32 {
         self.read.set(seconds(now));
         self.read.get()
     }
 
-    /// Marks slots that a client waits for from now on. They are evicted last, so that they are still
-    /// there when all of them have arrived.
+    /// Marks slots that a client now waits for. They are evicted last, so that the first ones are still there
+    /// when the last ones arrive.
     pub fn want(&mut self, slots: Range<i64>, now: UnixMs) {
         self.want_no_longer(now);
         self.wanted.truncate(WANTS - 1);
         self.wanted.push_front((slots, seconds(now)));
     }
 
-    /// Forgets what was wanted too long ago.
+    /// Forgets ranges that were wanted too long ago.
     pub(super) fn want_no_longer(&mut self, now: UnixMs) {
         self.wanted.retain(|(_, since)| since.saturating_add(WANTED) >= seconds(now));
     }
@@ -153,7 +155,7 @@ impl Series {
         self.key.interval
     }
 
-    /// The closed slots of which memory knows the candle, or that nobody traded.
+    /// The closed slots whose candle is in memory, and those in which nobody traded.
     pub fn covered(&self) -> &IntervalSet {
         &self.covered
     }
@@ -178,12 +180,12 @@ impl Series {
         self.count
     }
 
-    /// Their size in memory.
+    /// The size of the stored candles in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The memory that a copy takes, which shares the rows.
+    /// The memory that a copy of the series takes. A copy shares the rows.
     pub(super) fn copied(&self) -> usize {
         self.chunks.len() * size_of::<(i64, Arc<Chunk>)>()
     }
@@ -199,8 +201,8 @@ impl Series {
         Extent { first: slots().next(), last: slots().next_back(), count: self.count as u64 }
     }
 
-    /// The end of the newest slots that were evicted for space or age. Slots before it are not fetched
-    /// again unasked: they would only evict others.
+    /// The end of the newest slots that were evicted for space or age. Slots before it are fetched again only
+    /// for a client: otherwise they would evict others.
     pub fn forgotten_before(&self) -> Option<i64> {
         self.forgotten
     }
@@ -256,8 +258,8 @@ impl Series {
         true
     }
 
-    /// Quotes that were received at these times tell that somebody traded in between: in the slot of both, if
-    /// they have the same.
+    /// Notes that quotes received at these times show a trade in between. If both times are in one slot, the
+    /// trade was in this slot; otherwise the call has no effect.
     pub fn note_trade(&mut self, since: UnixMs, at: UnixMs) {
         let [before, slot] = [since, at].map(|time| self.interval().slot_of(time));
         if before != slot || self.covered.covers(slot..slot + 1) {
@@ -278,8 +280,8 @@ impl Series {
         self.forget(i64::MIN..slot)
     }
 
-    /// Forgets these slots. Slots before their end are not fetched unasked from now on. Returns the number
-    /// of candles dropped.
+    /// Forgets these slots. From now on, slots before their end are fetched only for a client. Returns the
+    /// number of candles dropped.
     pub(super) fn forget(&mut self, slots: Range<i64>) -> usize {
         if !self.covered.remove(slots.clone()) {
             return 0;
@@ -287,7 +289,7 @@ impl Series {
         let mut dropped = IngestCounts::default();
         self.store(&slots, &[], 0, &mut dropped);
         self.forgotten = self.forgotten.max(Some(slots.end));
-        // A slot that is not in the file either is unknown, and asked for as such.
+        // A slot that is not in the file either is unknown now, and is requested as an unknown one.
         for lost in self.archived.missing(slots) {
             self.silences.remove(&lost);
             self.unsettled.remove(lost);
@@ -297,8 +299,8 @@ impl Series {
         dropped.removed
     }
 
-    /// Hides the slots from this one on, because the exchange's clock went back before it: memory drops them,
-    /// and they count as unknown. The file keeps them until the exchange has told them again.
+    /// Hides the slots from this one on, because the exchange's clock went back before it. Memory drops them,
+    /// and they count as unknown. The file keeps them until the exchange has sent them again.
     pub(super) fn hide_from(&mut self, slot: i64) {
         let hidden = slot..i64::MAX;
         let sets = [&mut self.archived, &mut self.covered, &mut self.unsettled, &mut self.traded];
@@ -332,7 +334,7 @@ impl Series {
         }
     }
 
-    /// Drops forming candles that are confirmed, or too many.
+    /// Drops forming candles that are confirmed, and the oldest ones if there are too many.
     pub(super) fn trim_forming(&mut self) {
         let before = self.forming.len();
         let last = self.covered.last();
@@ -344,8 +346,8 @@ impl Series {
         }
     }
 
-    /// Advances the newest slot. A rolled-up candle stops forming when its last slot has passed,
-    /// which changes what is served although no number changed.
+    /// Advances the newest slot. That can change what is served although no number changes: a
+    /// rolled-up candle stops forming when its last slot has passed.
     pub(super) fn advance(&mut self, slot: i64) {
         if slot > self.frontier {
             self.frontier = slot;

@@ -1,9 +1,9 @@
-//! Silences: slots that were requested, and of which no answer has told anything that holds.
+//! Silences: slots that were requested, but about which the answers so far prove nothing.
 //!
-//! Owns what the answers so far prove. A slot without a candle is known to be empty once two answers at
-//! least a minute apart prove it: an exchange may be unable for a moment to send a candle that it has. If
-//! quotes of the market contradict, it takes ten answers over an hour. Silences are never stored: a lost
-//! one only costs other requests.
+//! Owns what the answers so far say about these slots. Two answers that are at least a minute apart prove a
+//! slot empty: an exchange may be unable for a moment to send a candle that it has. If quotes of the market
+//! show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost one only costs
+//! more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
@@ -12,36 +12,36 @@ use rangemap::RangeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Closed candles before the newest that each refresh reads again, because exchanges revise the
-/// last one when late trades are booked. A candle is final once it was read this many slots after
-/// its close.
+/// How many of the newest closed candles each refresh requests again, because exchanges revise the
+/// last candle when late trades are booked. A candle is final once it was read this many slots
+/// after its close.
 pub const REREAD: i64 = 2;
 
 /// An answer with this many rows may have been cut, so it says nothing about slots outside of its
-/// rows. No request includes as many known candles, so such an answer always brings new ones and
-/// the requests come to an end. The shortest page of a known exchange has 100 rows.
+/// rows. No request includes this many known candles, so such an answer always brings new candles,
+/// and the requests come to an end. The shortest page of a known exchange has 100 rows.
 pub const LEAST_PAGE: usize = 8;
 
-/// The most parts remembered for one series. Each end of an answer adds at most one. Beyond that, the oldest
-/// become one: if they were forgotten, they would be requested again at once.
+/// The most parts remembered for one series. Each end of an answer adds at most one. Above this number, the
+/// two oldest parts are merged: if they were forgotten, they would be requested again at once.
 const MOST_PARTS: usize = 64;
 
 /// The least time between two answers that together prove a slot empty.
 pub const APART: Duration = Duration::from_secs(60);
 
-/// The most time after which a request may follow another one, whose answer tells for both that the
-/// exchange's candles go on. Half of the least time apart, so that what comes once a minute does not speak
-/// for the next minute.
+/// The longest time between two requests for which a newer candle in one answer also counts for the other. It
+/// is half of [`APART`], so that a request once a minute does not count for the next minute.
 pub const TOGETHER: Duration = Duration::from_secs(30);
 
-/// The longest pause before a slot is requested again. The first pause is [`APART`], and each doubles.
+/// The longest pause before a slot is requested again. The first pause is [`APART`], and each next one is
+/// twice as long.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// How many answers, over which time, outweigh the quotes of the market.
+/// How many answers, over [`DISPUTED_FOR`], outweigh the quotes of the market.
 const DISPUTED_ANSWERS: u8 = 10;
 const DISPUTED_FOR: Duration = Duration::from_secs(3600);
 
-/// How often the newest candles are read again: once an interval, but at least this often.
+/// How often the newest candles are requested again, in milliseconds.
 pub fn refresh_ms(interval: Stored) -> i64 {
     match interval {
         Stored::M1 => 60_000,
@@ -50,31 +50,32 @@ pub fn refresh_ms(interval: Stored) -> i64 {
     }
 }
 
-/// What an answer that leaves out a slot says of it.
+/// What an answer that leaves out a slot says about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// Nothing: the exchange's candles may stand still, or the answer may have been cut.
     Nothing,
     /// There is no candle.
     Empty,
-    /// There is no candle, although quotes tell that somebody traded.
+    /// There is no candle, although quotes show a trade.
     Disputed,
 }
 
-/// What is known of some slots.
+/// What answers have said about some slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// When the first answer was requested that says that there is no candle.
+    /// When the first answer that says that there is no candle was requested.
     pub since: Option<Mono>,
-    /// Such answers since then; before the first one, the answers that say nothing. No more than
-    /// [`DISPUTED_ANSWERS`] are counted, so that slots that are left out together become one part.
+    /// The number of such answers. While there is none, the number of answers that say nothing.
+    /// Counting stops at [`DISPUTED_ANSWERS`], so that neighbouring slots get equal values and
+    /// become one part.
     answers: u8,
     /// When the last answer was requested.
     pub last: Mono,
 }
 
 impl Silence {
-    /// What is known after another answer, requested at `at`.
+    /// The silence after another answer, which was requested at `at`.
     fn after(before: Option<Silence>, at: Mono, word: Word) -> Silence {
         let Silence { mut since, mut answers, .. } =
             before.unwrap_or(Silence { since: None, answers: 0, last: at });
@@ -87,7 +88,7 @@ impl Silence {
         Silence { since, answers, last: at }
     }
 
-    /// True if the last answer, which said this, completes the proof that there is no candle.
+    /// True if the last answer completes the proof that there is no candle. `word` is what it said.
     fn is_proof(&self, word: Word) -> bool {
         let proven_for = self.since.map_or(Duration::ZERO, |since| self.last.since(since));
         match word {
@@ -104,13 +105,13 @@ impl Silence {
     }
 }
 
-/// See the module's page.
+/// The silences of one series, by slots.
 #[derive(Clone, Debug, Default)]
 pub struct Silences(RangeMap<i64, Silence>);
 
 impl Silences {
-    /// Notes that an answer, requested at `at`, leaves out these slots and says this of them. Returns, and
-    /// forgets, the parts that are now proven to be empty.
+    /// Notes that an answer, requested at `at`, leaves out these slots and says `word` about them. Forgets
+    /// and returns the parts that are now proven empty.
     pub fn note(&mut self, slots: Range<i64>, at: Mono, word: Word) -> Vec<Range<i64>> {
         if slots.is_empty() {
             return Vec::new();
@@ -133,8 +134,8 @@ impl Silences {
         proven
     }
 
-    /// Makes the oldest two parts one, with what lies between them: it is requested as rarely as both, and
-    /// what answers said of it is forgotten.
+    /// Merges the two oldest parts and the slots between them. The result is requested as rarely as both.
+    /// What answers said about it is forgotten.
     fn merge_oldest(&mut self) {
         let mut oldest = self.0.iter().take(2);
         if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {
@@ -144,8 +145,8 @@ impl Silences {
         }
     }
 
-    /// Notes that these slots were requested at `at` and are still not known, where no part of the answer
-    /// was noted before.
+    /// Notes that these slots were requested at `at` and are still unknown. Parts for which this answer is
+    /// noted already are left out.
     pub fn note_open(&mut self, slots: Range<i64>, at: Mono) {
         let noted = self.within(&slots).filter(|(_, silence)| silence.last == at);
         let noted: IntervalSet = noted.map(|(part, _)| part).collect();
@@ -154,21 +155,22 @@ impl Silences {
         }
     }
 
-    /// Forgets what answers said of these slots: a candle has come. They are requested as rarely as before.
+    /// Forgets what answers said about these slots, because a candle has come. They are requested as rarely
+    /// as before.
     pub fn doubt(&mut self, slots: &Range<i64>) {
         for (part, silence) in self.within(slots).collect::<Vec<_>>() {
             self.0.insert(part, Silence { since: None, ..silence });
         }
     }
 
-    /// Forgets these slots: what is known of them is final.
+    /// Forgets these slots, because their state is final.
     pub fn remove(&mut self, slots: &Range<i64>) {
         if !slots.is_empty() {
             self.0.remove(slots.clone());
         }
     }
 
-    /// The parts among these slots, and what is known of each.
+    /// The parts among these slots, with the silence of each.
     pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, Silence)> {
         let inside = |(part, silence): (&Range<i64>, &Silence)| {
             (slots.start.max(part.start)..slots.end.min(part.end), *silence)

@@ -3,16 +3,16 @@
 //! Owns the names of all symbols ever seen, their numbers, and the table of the accepted spellings:
 //! `BTC/USDT`, `BTC-USDT`, `BTC_USDT`, `BTCUSDT`, in any case.
 //!
-//! It never guesses where a joined spelling divides: `BTCUSDT` is found because `BTC/USDT` was
-//! seen, not because it ends like a quote asset. The caller says which symbols are tracked. No name
-//! is ever forgotten, so a [`SymbolId`] stays valid; the number of symbols is limited instead. The number
-//! of a source, [`SourceId`], is here too.
+//! It never guesses where a joined spelling divides: `BTCUSDT` is found because `BTC/USDT` was seen, not
+//! because it ends like a quote asset. The caller says which symbols are tracked. No name is ever forgotten,
+//! so a [`SymbolId`] stays valid; therefore the number of symbols is limited. The module also has
+//! [`SourceId`], the number of a source.
 
 use crate::log_targets::MARKET;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The longest asset. Exchanges use at most ten letters; the rest is room for tokens.
+/// The longest asset. Exchanges use at most ten letters; tokens may have longer names.
 pub const ASSET_BYTES: usize = 20;
 
 /// The longest symbol: two assets and the slash.
@@ -34,11 +34,11 @@ const UPPER: [u8; 256] = {
     upper
 };
 
-/// A map whose keys are names of markets. Its hash takes half as many instructions as that of the
-/// standard library, and has a seed, so that an exchange cannot choose where its names go in a table.
+/// A map whose keys are names of markets. Its hash takes half as many instructions as the standard library's.
+/// The hash has a seed, so that an exchange cannot choose names that collide.
 pub(super) type NameMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// One symbol: its place among all symbols ever seen. Never reused.
+/// One symbol: its place among all symbols ever seen. A number is never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolId(pub u32);
 
@@ -54,7 +54,8 @@ impl SymbolId {
 }
 
 impl SourceId {
-    /// No source: the engine of the cluster, whose name is looked up like those of exchanges.
+    /// Not a source, but the engine of the cluster: its name is looked up like the names of
+    /// exchanges.
     pub const ENGINE: SourceId = SourceId(u16::MAX);
 
     /// The number as an index.
@@ -87,9 +88,10 @@ pub(super) struct Symbols {
     names: Vec<SymbolName>,
     /// By canonical name and by joined form: the symbol, or the first of several.
     forms: NameMap<Box<[u8]>, SymbolId>,
-    /// The joined forms that several symbols share.
+    /// The joined forms that several symbols have in common.
     clashes: BTreeMap<Box<[u8]>, Clash>,
-    /// Those that only the history file has named. They do not count against the limit, and have one as high.
+    /// Symbols that only the history file has named. They do not count against the limit of the others, and
+    /// have a limit of their own, which is as high.
     recalled: BTreeSet<SymbolId>,
     cap: usize,
 }
@@ -119,9 +121,8 @@ impl SymbolName {
         &self.text[..usize::from(self.base_len)]
     }
 
-    /// What names are sorted by: the first bytes as a number, which has the order of the bytes, and the
-    /// name. Most names differ in the number, so thousands are sorted without a look at the names, which
-    /// are scattered in memory.
+    /// The sort key of names: the first bytes as a big-endian number, then the name. Most names differ in the
+    /// number, so a sort of thousands rarely reads the names, which are scattered in memory.
     pub(super) fn sort_key(&self) -> (u128, &str) {
         let mut bytes = [0; size_of::<u128>()];
         let len = self.text.len().min(bytes.len());
@@ -129,14 +130,14 @@ impl SymbolName {
         (u128::from_be_bytes(bytes), &self.text)
     }
 
-    /// The asset that it is paid with.
+    /// The asset that is paid with.
     pub fn quote(&self) -> &str {
         &self.text[usize::from(self.base_len) + 1..]
     }
 }
 
 impl Symbols {
-    /// Sets how many symbols there may be. More that are there already stay.
+    /// Sets how many symbols there may be. Existing symbols above the limit stay.
     pub(super) fn set_cap(&mut self, cap: usize) {
         self.cap = cap.min(u32::MAX as usize);
     }
@@ -171,8 +172,8 @@ impl Symbols {
         self.forms.get(spelling.as_bytes()).copied()
     }
 
-    /// The number of a canonical name, assigned now if it has none. `None` if it is not canonical, or at
-    /// the limit.
+    /// The number of a canonical name. Assigns a number if it has none. `None` if the name is not canonical,
+    /// or if the limit is reached.
     pub(super) fn number_of(&mut self, name: &str) -> Option<SymbolId> {
         self.intern(&Spelling::of_name(name)?)
     }
@@ -189,7 +190,7 @@ impl Symbols {
         known
     }
 
-    /// The number of a symbol, assigned now if it has none; `None` at the limit.
+    /// The number of a symbol. Assigns a number if it has none. `None` if the limit is reached.
     pub(super) fn intern(&mut self, spelling: &Spelling) -> Option<SymbolId> {
         let known = self.get(spelling);
         if known.is_some_and(|symbol| !self.recalled.contains(&symbol)) {
@@ -251,7 +252,7 @@ impl Clash {
 }
 
 impl Spelling {
-    /// The spelling of a market by its two assets. They must be canonical already: an exchange may
+    /// The spelling of a market by its two assets. The assets must be canonical: an exchange may
     /// use `ABC` and `abc` for different assets, so case is not changed here.
     pub(super) fn canonical(base: &str, quote: &str) -> Option<Spelling> {
         if !is_asset(base) || !is_asset(quote) {

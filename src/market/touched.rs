@@ -1,16 +1,17 @@
-//! The symbols that have changed since somebody last looked, each once.
+//! The symbols that have changed since they were last taken out, each once.
 //!
-//! [`Touched`] owns their set. While nobody watches, to note a change costs the check of one flag.
+//! [`Touched`] owns the set of these symbols. While nobody watches, noting a change only checks one
+//! flag.
 
 use super::symbol::SymbolId;
 use crate::place_set::PlaceSet;
 
-/// See the module's page. `None`: nobody watches.
+/// The changed symbols. `None` while nobody watches.
 #[derive(Debug, Default)]
 pub struct Touched(Option<PlaceSet>);
 
 impl Touched {
-    /// Begins to watch, or stops and forgets what was noted.
+    /// Starts to watch with an empty set, or stops watching.
     pub fn watch(&mut self, is_watched: bool) {
         self.0 = is_watched.then(PlaceSet::default);
     }
@@ -29,7 +30,7 @@ impl Touched {
         self.0.as_ref().is_none_or(PlaceSet::is_empty)
     }
 
-    /// Takes out a symbol: each has its turn.
+    /// Takes out the next symbol in turn.
     pub fn take(&mut self) -> Option<SymbolId> {
         let place = self.0.as_mut()?.take()?;
         Some(SymbolId(place as u32))

@@ -1,8 +1,9 @@
-//! The range of a chart: which slots a request needs, and what is reported about them.
+//! The range of a chart: the slots that a request needs, and what is reported about them.
 //!
 //! It never waits for missing candles: it reports what is missing.
 //!
-//! A *bucket* is a candle of the asked interval. It is made of *slots*, candles of the stored one.
+//! A *bucket* is a candle of the requested interval. It is made of *slots*, which are candles of
+//! the stored interval.
 
 use super::chart::{ChartInfo, ChartSpec};
 use super::interval_set::IntervalSet;
@@ -11,27 +12,27 @@ use crate::interval::{Interval, Stored};
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// 9999-12-31. Later times are clipped to it: calendars and sums hold up to there.
+/// 9999-12-31. Later times are clipped to it: calendars and sums are correct up to this time.
 pub(super) const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
 
-/// The oldest slot of the window of time that is kept: `keep` slots back from the one that holds
-/// this moment, and never before the epoch.
+/// The oldest slot of the kept window: `keep` slots before the slot of `now`, but not before the
+/// epoch.
 pub fn floor_slot(interval: Stored, now: UnixMs, keep: i64) -> i64 {
     interval.slot_of(now).saturating_sub(keep).max(0)
 }
 
-/// The most buckets that a range is computed over, about 80,000 years in months: it keeps calendars
-/// from overflow, whatever the limit of a request.
+/// The most buckets of a computed range, about 80,000 years in months. It keeps the calendar from
+/// overflow, whatever the limit of a request.
 const MOST_BUCKETS: usize = 1_000_000;
 
-/// The base slots whose coverage an answer depends on, as far as is known before looking: `limit`
-/// buckets in the asked direction, clipped to the kept window and to what is closed by `now` on the
-/// exchange's clock. `keep` is in base slots.
+/// The base slots whose coverage an answer depends on, as far as that is known without the candles.
+/// They are `limit` buckets in the requested direction, clipped to the kept window, and to the
+/// slots that have ended by `now` on the exchange's clock. `keep` is in base slots.
 pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
     Window::new(spec).needed(spec, now, keep)
 }
 
-/// The buckets that may answer a request, before its limit.
+/// The buckets that may be in the answer to a request, before its limit applies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// First slot of the first bucket.
@@ -82,19 +83,20 @@ impl Window {
 pub(super) struct FoundRows {
     /// Rows of the body.
     pub(super) rows: usize,
-    /// First slot of the first known bucket. It is before `first` if that bucket has no row, because its
+    /// First slot of the first known bucket. It is before `first` if this bucket has no row because its
     /// volume has too many digits.
     pub(super) begin: Option<i64>,
     /// First slot of the first row's bucket.
     pub(super) first: Option<i64>,
     /// First slot of the last row's bucket.
     pub(super) last: Option<i64>,
-    /// Buckets that hold a candle and of which the exchange has confirmed every slot, with a row or without.
+    /// The number of buckets that have a candle and are fully confirmed by the exchange, with a row or
+    /// without.
     pub(super) closed: u64,
 }
 
 impl FoundRows {
-    /// What is reported about the chart of a series. `now`: the exchange's clock. `keep`: the kept window in
+    /// The information about the chart of a series. `now` is the exchange's clock, `keep` the kept window in
     /// base slots.
     pub(super) fn info(
         &self,
@@ -109,11 +111,11 @@ impl FoundRows {
         let (interval, base) = (spec.interval, spec.interval.base());
         let (needed, present) = (window.needed(spec, now, keep), base.slot_of(now));
         let closed_end = window.end.min(present);
-        // Where the rows end, if the limit may have cut off others: a candle or an unknown slot follows.
+        // Where the rows end, if the limit may have cut off more rows: a candle or an unknown slot follows.
         let rows_end = self.last.map(|slot| interval.bucket_of(slot).end);
         let cut = rows_end.filter(|rows_end| {
             let rest = *rows_end..window.end;
-            // Flat rows reach up to the newest candle, also to one after the window.
+            // Flat rows go on up to the newest candle, even if it is after the window.
             let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
             let has_candle =
                 || series.is_some_and(|s| s.candle_slots(rest.start..until).next().is_some());
@@ -126,7 +128,7 @@ impl FoundRows {
         let end = cut.unwrap_or(closed_end).min(closed_end);
         let from = if window.keeps_oldest { needed.start } else { start.min(needed.start) };
         let depends = from..end.max(needed.end);
-        // The closed slots of the asked range, also those older than the kept window. Without a row it is
+        // The closed slots of the requested range, also older ones than the kept window. Without a row it is
         // unknown where the market begins.
         let asked_from = match (window.keeps_oldest, self.begin) {
             (true, _) => window.start,
@@ -152,13 +154,13 @@ impl FoundRows {
     }
 }
 
-/// The number of buckets in this range that are covered from their first slot to their last.
+/// The number of buckets in this range that are fully covered.
 fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -> u64 {
     let spans = covered.within(range);
     spans.map(|span| interval.buckets_in(whole_part(&span, interval)) as u64).sum()
 }
 
-/// The slots of the buckets that lie in these slots from their first to their last.
+/// The slots of the buckets that lie completely in these slots.
 fn whole_part(slots: &Range<i64>, interval: Interval) -> Range<i64> {
     let start = interval.bucket_from(slots.start);
     start..interval.bucket_of(slots.end).start.max(start)

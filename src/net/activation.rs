@@ -1,7 +1,7 @@
 //! Listening sockets that the service manager has opened and passed on (sd_listen_fds(3)).
 //!
-//! They take the place of the configured listeners. A socket of the name `ecosystem` (`FileDescriptorName=`)
-//! serves the ecosystem; all others serve the rest.
+//! They replace the configured listeners. Sockets with the name `ecosystem` (`FileDescriptorName=`) serve the
+//! ecosystem, and all others serve the rest. If no socket has this name, all sockets serve everything.
 
 use crate::core::Service;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -21,9 +21,9 @@ const ECOSYSTEM: &str = "ecosystem";
 
 const VARIABLES: [&str; 3] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 
-/// Takes the sockets that were passed to this process; none if nobody passed any. `is_split`: the
-/// configuration gives the ecosystem a listener of its own. To be called once, before anything is opened
-/// and before a thread is started. The error names the variable or the socket.
+/// Takes the sockets that were passed to this process, if any. `is_split` is true if the configuration gives
+/// the ecosystem a listener of its own. Must be called only once, before anything is opened and before a
+/// thread is started. The error names the variable or the socket.
 #[expect(unsafe_code, reason = "descriptors come as numbers in the environment")]
 pub fn take(is_split: bool) -> Result<Vec<(Socket, Service)>, String> {
     let [pid, count, names] = VARIABLES.map(|name| {
@@ -32,7 +32,7 @@ pub fn take(is_split: bool) -> Result<Vec<(Socket, Service)>, String> {
         unsafe { env::remove_var(name) };
         value.and_then(Result::ok).unwrap_or_default()
     });
-    // The variables may be inherited from a process that they were meant for.
+    // The variables may be inherited: then they were meant for another process.
     if pid.parse() != Ok(std::process::id()) {
         return Ok(Vec::new());
     }
@@ -42,8 +42,8 @@ pub fn take(is_split: bool) -> Result<Vec<(Socket, Service)>, String> {
         // SAFETY: the number is only named to a system call, which fails if it is not open.
         let named = unsafe { BorrowedFd::borrow_raw(number) };
         fcntl_setfd(named, FdFlags::CLOEXEC).map_err(|error| fault(&error.to_string()))?;
-        // SAFETY: it is open, and LISTEN_PID says that it was opened for this process, of which nothing
-        // else has taken it.
+        // SAFETY: the descriptor is open. LISTEN_PID says that it was opened for this process, and nothing
+        // else in this process has taken it.
         let socket = Socket::from(unsafe { OwnedFd::from_raw_fd(number) });
         check(&socket).map_err(fault)?;
         Ok((socket, service))
@@ -77,7 +77,7 @@ fn services(count: &str, names: &str, is_split: bool) -> Result<Vec<Service>, St
     Ok((0..count).map(service).collect())
 }
 
-/// Refuses what connections of HTTP cannot be accepted from.
+/// Refuses a socket from which connections cannot be accepted.
 fn check(socket: &Socket) -> Result<(), &'static str> {
     let is_known = |it: socket2::SockAddr| it.as_socket().is_some() || it.is_unix();
     if !socket.local_addr().is_ok_and(is_known) {

@@ -1,8 +1,8 @@
 //! One connection: a socket, and a TLS session over it if it speaks TLS.
 //!
-//! Owns both, and the state of connecting and of the handshake. A connection is readable if its socket
-//! is ([`super::socket`]), or if TLS holds decrypted bytes that nobody has read. So reading may stop
-//! at any point, for fairness, and go on in a later turn without a new event.
+//! Owns both, and the state of connecting and of the handshake. A connection is readable if its socket is
+//! ([`super::socket`]), or if TLS holds decrypted bytes. So reading may stop at any point, for fairness, and
+//! continue in a later turn without a new event.
 //!
 //! It does not decide what to read or write.
 //!
@@ -18,22 +18,24 @@ use mio::net::TcpStream;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::SocketAddr;
 
-/// Pieces in one write: more than the pieces of a chart that one turn of a connection sends.
+/// Most pieces in one write: more pieces of a chart than a connection sends in a turn.
 const PIECES: usize = 20;
 
 /// A connection with a client or an exchange.
 #[derive(Debug)]
 pub struct NetConnection {
-    /// Its socket.
+    /// The socket.
     pub socket: Socket,
-    /// In a box of its own, since a client's connection has none: it is one pointer then.
+    /// Boxed twice, so that a client's connection, which has no session, spends only one pointer on
+    /// it.
     session: Option<Box<Box<dyn Session>>>,
     state: State,
-    /// The generation of its key. The index is its place among the driver's connections.
+    /// The generation of the connection's key. The index of the key is the place among the driver's
+    /// connections.
     pub generation: u32,
     /// True for a connection that marketd has opened: to an exchange, a proxy or the engine of a cluster.
     pub upstream: bool,
-    /// True while it is in one of the driver's queues.
+    /// True while the connection is in one of the driver's queues.
     pub queued: bool,
     /// True if the last turn left something to send or to read.
     pub has_more: bool,
@@ -76,7 +78,7 @@ impl NetConnection {
         self.state = State::Securing;
     }
 
-    /// True if it is a client from which nothing comes for now.
+    /// True if it is a client's connection without bytes to read for now.
     pub fn is_quiet_client(&self) -> bool {
         !self.upstream && !self.is_readable() && !self.socket.is_dead
     }
@@ -87,14 +89,14 @@ impl NetConnection {
         self.state == State::Open && (self.socket.readable || holds)
     }
 
-    /// True if a write may accept bytes. TLS must first have written what it has accepted before.
+    /// True if a write may accept bytes. TLS must have written all bytes that it accepted before.
     pub fn is_writable(&self) -> bool {
         let full = self.session.as_ref().is_some_and(|it| it.wants_write());
         self.state == State::Open && self.socket.writable && !full
     }
 
-    /// Does the next step: finishes connecting, takes one step of the handshake, or writes what TLS
-    /// has left to write. Returns `Connected` and `Secured` once each.
+    /// Does the next step: finishes connecting, takes one step of the handshake, or writes pending
+    /// bytes of TLS. Returns `Connected` and `Secured` once each.
     pub fn progress(&mut self) -> Result<Progress, Broken> {
         match (self.state, &mut self.session) {
             (State::Connecting, _) => {
@@ -133,8 +135,8 @@ impl NetConnection {
         }
     }
 
-    /// Writes at most `most` bytes of `outgoing`, which is not empty. Returns how many; none if the socket
-    /// would block.
+    /// Writes at most `most` bytes of `outgoing`, which is not empty. Returns how many were written; 0 if the
+    /// socket would block.
     pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Result<usize, Broken> {
         let written = match (&mut self.session, outgoing.whole()) {
             (None, Some(bytes)) => self.socket.write(&bytes[..bytes.len().min(most)]),
@@ -178,9 +180,9 @@ impl NetConnection {
         self.socket.finish();
     }
 
-    /// Prepares the connection for being dropped. A TLS peer is told of the end. From a client's
-    /// connection, unread bytes are read first: closing a socket with unread bytes resets it, and the
-    /// rest of the last response would be lost (RFC 9112, 9.6).
+    /// Prepares the connection for being dropped. Tells a TLS peer that the session ends. Reads unread bytes
+    /// of a client: closing a socket with unread bytes resets it, and the rest of the last response would be
+    /// lost (RFC 9112, 9.6).
     pub fn prepare_close(&mut self, buffer: &mut [u8]) {
         if self.session.is_some() {
             self.finish();

@@ -1,7 +1,6 @@
 //! The driver's end of the disk thread: sends jobs, and receives answers.
 //!
-//! It never waits for the disk once the loop runs. It does not interpret answers, except the first
-//! one.
+//! It never waits for the disk once the loop runs. It interprets only the first answer.
 
 use crate::config::Data;
 use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
@@ -14,7 +13,7 @@ use std::time::Duration;
 /// How long the start waits for the file. If it takes longer, the service starts without history.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Checks whether the history file can be opened, without changing it.
+/// Checks that the history file can be opened, without changing it.
 pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     match data {
         #[cfg(feature = "sqlite")]
@@ -23,12 +22,12 @@ pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     }
 }
 
-/// The error text for a file that marketd refuses to start with.
+/// The error text for a file with which marketd refuses to start.
 fn refused(error: OpenError) -> String {
     format!("data: {error}")
 }
 
-/// Logs that a file is not used, if this build uses none.
+/// Logs that the configured file is not used, if this build has no SQLite.
 pub(super) fn tell(data: &Data) {
     if let Data::File(path) = data
         && cfg!(not(feature = "sqlite"))
@@ -49,8 +48,8 @@ pub(super) struct DiskThread {
 }
 
 impl DiskThread {
-    /// Starts the disk thread and returns its first answer, if there is a file. An error means that a
-    /// person has to decide what to do.
+    /// Starts the disk thread and returns its first answer, if there is a file. After an error, marketd does
+    /// not start: a person must decide what to do.
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
@@ -80,9 +79,9 @@ impl DiskThread {
         Ok((thread, Some(opened)))
     }
 
-    /// Sends a job. The thread's queue has room for all that the core has under way.
+    /// Sends a job. The thread's queue has room for all jobs that the core may have in progress.
     pub(super) fn send(&self, job: DiskJob) {
-        // A job sent after `Stop` is dropped: nobody waits for its reply.
+        // A job that is sent after `Stop` is dropped: nothing waits for its reply.
         let _ = self.store.as_ref().map(|store| store.send(job));
     }
 

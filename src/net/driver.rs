@@ -1,8 +1,7 @@
 //! The driver's state, and the movement of bytes between connections and the core.
 //!
-//! It counts the work of a turn roughly ([`ClockPace`]). A unit takes about a nanosecond, like one byte that
-//! is sent. The clock is read after enough work: reading it after every small step would cost more than the
-//! step.
+//! It counts the work of a turn roughly ([`ClockPace`]). A unit takes about a nanosecond, like one sent byte.
+//! The clock is read only after enough work: reading it after every small step would cost more than the step.
 //!
 //! Owns the poller, the core, the listeners, the connections, and the queues of connections that have
 //! something to do.
@@ -31,20 +30,20 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Size of the buffer that all reads share. A pipelined batch or a page of candles fits.
+/// Size of the buffer that all reads share. A pipelined batch or a page of candles fits into it.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// Bytes that are read from one client at a time. Requests among them that cannot be served now are kept in
+/// Bytes that are read from one client at a time. Requests in them that cannot be served now are kept in
 /// memory.
 const CLIENT_READ: usize = 16 * 1024;
 
 /// Bytes that are read from one client in a turn.
 pub(super) const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 
-/// Bytes that are read from one exchange at a time, which take some 60 microseconds to decode.
+/// Bytes that are read from one exchange at a time. Decoding them takes some 60 microseconds.
 pub(super) const UPSTREAM_SLICE: usize = 16 * 1024;
 
-/// Bytes that are sent to one client at a time: system calls of some 0.1 ms.
+/// Bytes that are sent to one client at a time. The system calls take some 0.1 ms.
 const CLIENT_SENDS: usize = 64 * 1024;
 
 /// Time since the wake-up after which a turn starts no more work that can wait.
@@ -56,7 +55,7 @@ pub(super) const WAKER: Token = Token(usize::MAX - 1);
 /// The token of the first listener. The others count down from it.
 pub(super) const LISTENERS: usize = usize::MAX - 2;
 
-/// Most listeners: two services or the passed sockets, and the demo exchange.
+/// Most listeners: the passed sockets, which are more than the two services, and the demo exchange.
 pub(super) const MOST_LISTENERS: usize = activation::MOST + 1;
 
 /// Connections that have something to do. Each is in at most one queue.
@@ -66,9 +65,9 @@ pub(super) struct ConnectionQueues {
     pub(super) new: VecDeque<Key>,
     /// Other clients.
     pub(super) hot: VecDeque<Key>,
-    /// Clients that have more to be sent than one write accepts, or have sent more than is read in a turn, or
-    /// have closed their side. They come after the others, so that a short response waits neither for long
-    /// ones nor for a crowd that floods or leaves.
+    /// Clients with more output than one write accepts, clients that have sent more than is read in a turn,
+    /// and clients that have closed their side. They come after the others, so that a short response waits
+    /// neither for long ones nor for many clients that flood or leave.
     pub(super) bulk: VecDeque<Key>,
     /// Exchanges.
     pub(super) upstream: VecDeque<Key>,
@@ -91,14 +90,14 @@ impl ConnectionQueues {
     }
 }
 
-/// What reading the configuration again needs.
+/// What a reload of the configuration needs.
 pub(super) struct Reread {
     pub(super) read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
-    /// Called with a configuration that is not refused.
+    /// Called with a configuration that was accepted.
     pub(super) taken: fn(&LoadedConfig),
-    /// The configuration that was last read and taken in. Keys that need a restart have the values of the
-    /// start. Values that marketd itself has adapted to this machine are as they were read: they are no
-    /// change.
+    /// The configuration that was last read and applied. Keys that need a restart have the values of the
+    /// start. Values that marketd has adapted to this machine are here as they were read, so that they do not
+    /// count as changes.
     pub(super) loaded: Config,
 }
 
@@ -110,9 +109,9 @@ pub(super) struct Driver {
     pub(super) listeners: Vec<Listener>,
     /// The file that names the addresses. It is removed with the driver.
     pub(super) address_file: Option<OwnFile>,
-    /// What the demo exchange serves.
+    /// The script of the demo exchange.
     pub(super) script: Option<ScriptFile>,
-    /// True if a listener may have connections to accept, or rests.
+    /// True if a listener may have connections to accept, or pauses.
     pub(super) accepting: bool,
     /// Connections that one listener accepts in a turn.
     pub(super) accepts: usize,
@@ -129,7 +128,7 @@ pub(super) struct Driver {
     pub(super) notifier: Notifier,
     pub(super) reread: Reread,
     pub(super) pace: ClockPace,
-    /// What becomes of the lines of the log.
+    /// Returns the counts of log lines.
     pub(super) log: fn() -> LogFigures,
     /// True if marketd has just been told to stop.
     pub(super) is_stopping: bool,
@@ -140,7 +139,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Binds every address, logs it, and starts the core; nothing is served yet.
+    /// Binds and logs every address, and starts the core. It serves nothing yet.
     pub(super) fn new(
         mut config: Config,
         read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
@@ -158,7 +157,7 @@ impl Driver {
         registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
         let tls = tls::opener(&config, clock)?;
-        // Only the opener needs the certificates.
+        // Only the TLS opener needs the certificates.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
         let (disk_thread, opened) = DiskThread::start(&config.data, waker.clone())?;
@@ -170,9 +169,9 @@ impl Driver {
         let accepts = config.limits.accepts_per_turn;
         let mut demo = config.demo.as_ref().map(|demo| Demo::new(demo.seed));
         let script = ScriptFile::follow(&mut config, demo.as_mut(), now.mono)?;
-        // The boot id makes entity tags of different runs different. The time would not: the clock may
-        // be set back, and two runs may start within a millisecond. The standard library seeds its
-        // hashes from the system's random source.
+        // The boot id makes entity tags of different runs different. The time alone would not: the clock may
+        // be set back, and two runs may start within a millisecond. The standard library seeds its hashes
+        // from the system's random source.
         let boot = RandomState::new().hash_one(now.unix.0);
         // Nothing fails from here on. The addresses come first, for scripts that start with port 0.
         for listener in &listeners {
@@ -212,8 +211,8 @@ impl Driver {
         })
     }
 
-    /// True if this turn has taken this long. Reads the clock only if enough work was done since the
-    /// last time: reading it for each client would cost a tenth of serving the client.
+    /// True if this turn has taken this long. Reads the clock only after enough work: reading it for each
+    /// client would add a tenth to the cost of serving the client.
     pub(super) fn has_taken(&mut self, span: Duration, now: Now) -> bool {
         if self.pace.is_due(self.core.spent()) {
             self.pace.took = self.clock.mono().since(now.mono);
@@ -221,8 +220,8 @@ impl Driver {
         self.pace.took >= span
     }
 
-    /// Moves bytes between a connection and the core until either has no more, or until `budget` bytes
-    /// were read. A connection that has more to do is queued for the next turn.
+    /// Moves bytes between a connection and the core until neither has more, or until `budget` bytes were
+    /// read. A connection with more to do is queued for the next turn.
     pub(super) fn pump(&mut self, key: Key, budget: usize, now: Now) {
         let Some(conn) = connection(&mut self.connections, key) else {
             return;
@@ -247,7 +246,7 @@ impl Driver {
                         if conn.upstream {
                             continue;
                         }
-                        // Output that a client does not take must keep no more memory than it needs.
+                        // The event lets the core shrink the output of a client that does not read.
                         Event::Sent(0)
                     }
                     Ok(count) => {
@@ -255,7 +254,8 @@ impl Driver {
                         self.pace.add(count);
                         let is_all = count == outgoing.len();
                         self.core.handle(key, Event::Sent(count), now);
-                        // Nothing more is sent until the client asks again, or an action says so.
+                        // Nothing more is sent until the client sends a request, or an action
+                        // queues the connection.
                         if is_all && conn.is_quiet_client() {
                             return;
                         }
@@ -280,7 +280,7 @@ impl Driver {
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if !conn.upstream && conn.socket.is_dead {
-                // The client is gone: its response, which is being made, would reach nobody.
+                // The client is gone: a response that is being made would not reach it.
                 return self.core.handle(key, Event::Failed(&Broken::Closed), now);
             } else {
                 return;
@@ -325,7 +325,7 @@ pub const PUMP: usize = 4 * 1024;
 /// Work of accepting a connection.
 pub const ACCEPT: usize = 16 * 1024;
 
-/// Work of an action, which most often closes a socket: 0.1 ms if much of its output is not sent.
+/// Work of an action. Most actions close a socket, which takes 0.1 ms if much output is unsent.
 pub const ACTION: usize = READ_EVERY as usize;
 
 /// The work of a turn, and when the clock was last read.
@@ -351,7 +351,7 @@ impl ClockPace {
         self.work += work as u64;
     }
 
-    /// True if the clock is to be read now. The caller reads it then.
+    /// True if the caller must read the clock now.
     pub fn is_due(&mut self, core: u64) -> bool {
         let all = self.work + core;
         let due = all - self.at_read >= READ_EVERY;

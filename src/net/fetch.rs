@@ -1,7 +1,6 @@
-//! One request after another, for `marketd probe`. It blocks: no loop runs beside it.
+//! A blocking client for `marketd probe`: sends one request after another, without the event loop.
 //!
-//! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
-//! proxy.
+//! Each request has its own connection. The client follows no redirects and uses no proxy.
 
 use super::socket::{BlockingOpener, Stream};
 use super::tls;
@@ -19,15 +18,15 @@ use std::time::Duration;
 pub struct Fetched {
     /// The status.
     pub status: u16,
-    /// The value of the header field that was asked for.
+    /// The value of the requested header field.
     pub field: Option<String>,
-    /// When the response was made, if its head says so and it is from no cache.
+    /// When the response was made, if its head says so and it does not come from a cache.
     pub date: Option<UnixMs>,
     /// The body, decompressed.
     pub body: Vec<u8>,
     /// When the request was sent.
     pub sent: Now,
-    /// From then to the last byte of the response.
+    /// The time from then to the last byte of the response.
     pub took: Duration,
 }
 
@@ -39,24 +38,25 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// The error says what is wrong with `tls.caFile`.
+    /// A client. The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
         let clock = Clock::new();
         let tls = tls::blocking_opener(config, clock)?;
         Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 
-    /// What time it is.
+    /// The current time.
     pub fn now(&self) -> Now {
         self.clock.now()
     }
 
-    /// Waits, so that no limit of the exchange is passed.
+    /// Waits, so that no limit of the exchange is exceeded.
     pub fn pause(&self, time: Duration) {
         std::thread::sleep(time);
     }
 
-    /// Gets this target with this field of the request's head, and this field of the response's.
+    /// Gets this target. `key` is a field for the request's head. `field` names the field of the
+    /// response's head to return.
     pub fn get(
         &self,
         url: &Url,
@@ -75,7 +75,7 @@ impl Fetcher {
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target, key);
         stream.write_all(&request)?;
-        // Appends what has come. False at the end.
+        // Appends the next bytes. Returns false at the end.
         let mut read = |bytes: &mut Vec<u8>| match self.clock.now().mono.since(sent.mono) > timeout
         {
             true => Err(io::Error::other("the response took too long")),
@@ -119,7 +119,7 @@ impl Fetcher {
     }
 }
 
-/// Connects to the first address of a host that accepts, waiting so long for each.
+/// Connects to the first address of a host that accepts. Waits up to `timeout` for each address.
 pub fn connect(url: &Url, timeout: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for address in (url.host.as_str(), url.port).to_socket_addrs()? {
@@ -131,7 +131,7 @@ pub fn connect(url: &Url, timeout: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Appends what has come. Returns false at the end.
+/// Appends the next bytes of the stream. Returns false at the end.
 fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 16 * 1024];
     match stream.read(&mut buffer) {
@@ -139,7 +139,7 @@ fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> io::Result<bool> {
             bytes.extend_from_slice(&buffer[..count]);
             Ok(count > 0)
         }
-        // A peer that closes without the words of TLS.
+        // The peer has closed without close_notify.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,12 +1,12 @@
-//! The listening sockets, of TCP or Unix, and the file that tells other programs their addresses, which port
-//! 0 leaves open.
+//! The listening sockets, of TCP or Unix, and the file that tells other programs their addresses. Port 0
+//! makes such a file necessary.
 //!
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
-//! process has no descriptor left, it rests until a deadline.
+//! process has no descriptor left, it pauses until a deadline.
 //!
-//! A [`OwnFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has
-//! left is replaced; one where somebody listens is not. Two processes that start in the same moment may both
-//! find the file dead: the later one then has it.
+//! An [`OwnFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has left
+//! is replaced. A file on which a process listens is not. If two processes start at the same moment, both may
+//! find the file dead. Then the later one gets it.
 
 use super::sockopt;
 use crate::config::{Config, DEMO, ListenAddress, Url};
@@ -30,14 +30,14 @@ use std::time::Duration;
 /// Connections that the kernel queues between two turns, at most `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
-/// How long a listener rests when there are no descriptors or no memory for sockets.
+/// How long a listener pauses when there are no descriptors or no memory for sockets.
 const REST: Duration = Duration::from_millis(100);
 
 /// One listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: ListeningSocket,
-    /// Where it can be reached.
+    /// The address for clients, for the log and the address file.
     pub place: String,
     /// The file of a Unix socket that was bound here.
     _file: Option<OwnFile>,
@@ -45,9 +45,9 @@ pub struct Listener {
     pub service: Service,
     /// True if more connections may be waiting.
     pub ready: bool,
-    /// When its rest ends; `None` if it does not rest.
+    /// When its pause ends; `None` if it does not pause.
     pub resting: Option<Mono>,
-    /// True after it had to rest, until a connection is accepted again.
+    /// True after a pause, until a connection is accepted again.
     exhausted: bool,
 }
 
@@ -57,11 +57,11 @@ enum ListeningSocket {
     Unix(UnixListener),
 }
 
-/// A connection, and the peer's address; that of a Unix socket has none.
+/// A connection, and the peer's address. A connection of a Unix socket has none.
 type Accepted = (TcpStream, Option<IpAddr>);
 
 impl Listener {
-    /// Binds and listens. Port 0 picks a free one.
+    /// Binds and listens. Port 0 picks a free port.
     pub fn bind(address: &ListenAddress, service: Service, defers: bool) -> io::Result<Listener> {
         let (socket, file) = match address {
             ListenAddress::Tcp(address) => (bind(*address)?, None),
@@ -74,7 +74,8 @@ impl Listener {
         Listener::new(socket, file, service, defers)
     }
 
-    /// A listener of this socket, which listens. `defers`: it waits for the first bytes of a connection.
+    /// A listener of this socket, which listens already. With `defers`, the kernel holds a connection back
+    /// until its first bytes have come.
     pub fn new(
         socket: Socket,
         file: Option<OwnFile>,
@@ -84,7 +85,8 @@ impl Listener {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         let (socket, place) = if let Some(address) = address.as_socket() {
-            // Accepted sockets inherit these. A response is one write, which TCP would delay to gather more.
+            // Accepted sockets inherit these options. A response is one write, which TCP would otherwise
+            // delay.
             socket.set_tcp_nodelay(true)?;
             sockopt::limit_unsent(&socket);
             if defers {
@@ -101,7 +103,7 @@ impl Listener {
         Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
     }
 
-    /// Registers it with the poller.
+    /// Registers the socket with the poller.
     fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         match &mut self.socket {
             ListeningSocket::Tcp(socket) => registry.register(socket, token, Interest::READABLE),
@@ -114,13 +116,13 @@ impl Listener {
         if self.service == Service::Demo { Url::parse(&self.place).ok() } else { None }
     }
 
-    /// Takes one connection. The type of the stream names the system calls, which are the same for both
-    /// families, and not the family.
+    /// Takes one connection. A Unix stream is returned as a `TcpStream` too, because the system calls are the
+    /// same.
     fn take(&self) -> io::Result<Accepted> {
         match &self.socket {
             ListeningSocket::Tcp(socket) => {
                 let (stream, peer) = socket.accept()?;
-                // A listener of both families names IPv4 addresses in the form of IPv6.
+                // A socket of both families writes IPv4 addresses as IPv6 ones.
                 Ok((stream, Some(peer.ip().to_canonical())))
             }
             ListeningSocket::Unix(socket) => {
@@ -131,7 +133,7 @@ impl Listener {
         }
     }
 
-    /// Takes one connection from the queue. `None`: [`Listener::is_due`] tells whether to try again.
+    /// Takes one connection from the queue. After `None`, [`Listener::is_due`] tells whether to try again.
     pub fn accept(&mut self, now: Mono) -> Option<Accepted> {
         match self.take() {
             Ok(accepted) => {
@@ -149,7 +151,7 @@ impl Listener {
                 }
             }
             // Linux reports pending network errors of the new connection here (accept(2), "Error
-            // handling"). It may have ended while it waited.
+            // handling"). The connection may have ended while it waited.
             Err(_) => {}
         }
         None
@@ -176,18 +178,18 @@ fn is_exhaustion(error: &io::Error) -> bool {
 fn bind(address: SocketAddr) -> io::Result<Socket> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    // Without it, a restart would have to wait until connections of the last run time out.
+    // Otherwise a restart would have to wait until connections of the last run time out.
     socket.set_reuse_address(true)?;
     if address.is_ipv6() && address.ip().is_unspecified() {
-        // Both families, whatever the system's default is. Where it has none for both, IPv6 is served.
+        // Serve both families, whatever the system's default is. A system that cannot do this serves IPv6.
         let _ = socket.set_only_v6(false);
     }
     socket.bind(&address.into())?;
     Ok(socket)
 }
 
-/// Binds every listener of the configuration, or takes the sockets that were passed in their place. That
-/// of the demo exchange is bound in any case, and the URL of the demo source set to it. Their tokens count
+/// Binds every listener of the configuration, or takes the sockets that were passed instead. The listener of
+/// the demo exchange is always bound, and its URL goes to the demo source. The tokens of the listeners count
 /// down from `first_token`.
 pub fn bind_all(
     config: &mut Config,
@@ -228,7 +230,8 @@ pub fn bind_all(
     Ok(listeners)
 }
 
-/// Tells the source of the demo exchange where that listens. What stands still is not frozen.
+/// Sets the URL of the demo exchange in its sources. If the demo's clock stands still, its quotes
+/// never count as frozen.
 pub fn place_demo(config: &mut Config, url: &Url) {
     let is_still = config.demo.as_ref().is_some_and(|demo| demo.speed() == 0);
     let plays = config.demo.as_ref().is_some_and(|demo| demo.replay.is_some());
@@ -251,23 +254,25 @@ fn bind_error(key: &str, address: &ListenAddress, error: &io::Error) -> String {
     format!("{key}: cannot listen on {address}: {error}{advice}")
 }
 
-/// The text of a failed system call that every event loop needs.
+/// Makes the error text of a system call that the loop cannot do without.
 pub fn fails(what: &str) -> impl Fn(io::Error) -> String {
     move |error| format!("cannot {what}: {error}")
 }
 
-/// Its owner and its group may connect: a front end on the same machine joins the group.
+/// The mode of a socket's file: its owner and its group may connect. A front end on the same
+/// machine joins the group.
 const MODE: u32 = 0o660;
 
-/// Removes the file when it is dropped, unless it is another one by then.
+/// A file that is removed when this is dropped, unless another file has replaced it.
 #[derive(Debug)]
 pub struct OwnFile {
     path: PathBuf,
-    /// Its device and its number there.
+    /// The device and the inode of the file.
     id: (u64, u64),
 }
 
-/// Binds a socket, which does not listen yet, so that nobody connects before the mode is set.
+/// Binds a socket to a file. It does not listen yet, so that nobody connects before the mode is
+/// set.
 fn bind_file(path: &Path) -> io::Result<(Socket, OwnFile)> {
     let address = SockAddr::unix(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
@@ -283,13 +288,13 @@ fn bind_file(path: &Path) -> io::Result<(Socket, OwnFile)> {
     Ok((socket, file))
 }
 
-/// Removes the file of a socket where nobody listens.
+/// Removes the file of a socket on which no process listens.
 fn remove_dead(path: &Path, address: &SockAddr) -> io::Result<()> {
     let in_use = |why| Err(io::Error::new(ErrorKind::AddrInUse, why));
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         return in_use("the file exists and is not a socket");
     }
-    // It must not wait for a process that accepts nothing.
+    // Nonblocking, so that a process that accepts nothing does not delay the start.
     let probe = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     match probe.connect(address) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
@@ -312,7 +317,8 @@ impl Drop for OwnFile {
     }
 }
 
-/// Writes the addresses to a file, whole: whoever finds it can read all of it.
+/// Writes the addresses to a file. It appears complete, so that a program that finds it can read
+/// all of it.
 pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile, String> {
     let place = |services: &[Service]| {
         let found = listeners.iter().find(|it| services.contains(&it.service));

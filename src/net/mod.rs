@@ -1,8 +1,9 @@
-//! The driver: the event loop with its sockets, its clock and its helper threads' near ends.
+//! The driver: the event loop, with its sockets, its clock, and its ends of the channels to helper
+//! threads.
 //!
-//! One turn of the loop is: sleep until an event or the core's earliest deadline; read the clock; move
-//! bytes between clients and core; tell the core that time has passed; carry out its actions; do some of
-//! its long work, exchanges' bytes included.
+//! One turn of the loop is: sleep until an event or the core's earliest deadline; read the clock; move bytes
+//! between clients and core; tell the core that time has passed; carry out its actions; do some of the work
+//! that can wait, such as reading from exchanges.
 //!
 //! The driver knows nothing of HTTP, markets or exchanges. It decides nothing but fairness: clients
 //! come before exchanges, each connection moves a bounded number of bytes in a turn, and a turn that
@@ -12,7 +13,7 @@
 //! Invariant: after each change of the core, its actions are carried out before the driver sleeps.
 //! Connections that the core knows are dropped in `Driver::carry_out` and nowhere else.
 //!
-//! Each file imports only from those below it, and calls only those:
+//! Each file imports only from files below it, and calls only these:
 //!
 //! ```text
 //! turn                         the loop and its turns: new connections, clients, work that can wait; reloads
@@ -42,7 +43,7 @@ mod socket;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
-/// Opens no TLS session: the configuration refuses every https address in such a build.
+/// Opens no TLS sessions. The configuration refuses every https address in a build without TLS.
 #[cfg(not(feature = "tls"))]
 mod tls {
     use super::socket::{BlockingOpener, Opener};
@@ -74,11 +75,11 @@ use listen::write_addresses;
 use script_file::ScriptFile;
 use std::fs;
 
-/// Runs until a signal asks it to stop.
+/// Runs marketd until a signal tells it to stop.
 ///
-/// `reread` is called when a signal asks for the configuration to be read again, and `taken` whenever one
-/// holds from now on: when every address is bound and logged, and after a reload. `log` tells what becomes
-/// of the lines of the log. The error is one line, for the person who runs marketd.
+/// `reread` is called when a signal requests a reload. `taken` is called with each configuration that takes
+/// effect: when every address is bound and logged, and after a reload. `log` returns the counts of log lines.
+/// The error is one line, for the person who runs marketd.
 pub fn run(
     loaded: LoadedConfig,
     reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
@@ -86,17 +87,17 @@ pub fn run(
     log: fn() -> LogFigures,
 ) -> Result<(), String> {
     let address_file = loaded.address_file.clone();
-    // A process that was killed may have left it.
+    // A killed process may have left the file.
     address_file.iter().for_each(|path| _ = fs::remove_file(path));
     let mut driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
-    // Whoever waits for it finds listeners.
+    // The file is written last: a program that waits for it finds open listeners.
     let written = address_file.map(|path| write_addresses(path, &driver.listeners));
     driver.address_file = written.transpose()?;
     taken(&loaded);
     driver.run()
 }
 
-/// Checks the files that the configuration names, as far as that is possible without running. Returns the
+/// Checks the files that the configuration names, as far as this is possible without running. Returns the
 /// faults, each with the key that names the file.
 pub fn check(config: &Config) -> Vec<(&'static str, String)> {
     let roots = tls::opener(config, Clock::new()).err().map(|fault| ("tls.caFile", fault));

@@ -1,8 +1,8 @@
 //! Tells the service manager the state of marketd (sd_notify(3)).
 //!
-//! Owns the address that `NOTIFY_SOCKET` names, and when the next message is due. Messages are sent from
-//! the loop: if the loop hangs, the watchdog gets none. A message that the manager does not take at once is
-//! lost. Without `NOTIFY_SOCKET` nothing is sent.
+//! Owns the address that `NOTIFY_SOCKET` names, and the time of the next message. Messages are sent from the
+//! loop: if the loop hangs, the watchdog gets none. A message that the manager cannot take at once is lost.
+//! Without `NOTIFY_SOCKET` nothing is sent.
 
 use crate::log_targets::{NET, quoted};
 use crate::time::{Clock, Mono};
@@ -11,27 +11,29 @@ use std::env;
 use std::io;
 use std::time::Duration;
 
-/// The least time between two texts for people: a state that comes and goes is not worth more.
+/// The least time between two status texts, so that a state that comes and goes causes few
+/// messages.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
-/// The shortest time between two messages of the watchdog, whatever the manager wants.
+/// The shortest time between two messages to the watchdog, whatever the manager wants.
 const WATCHDOG_LEAST: Duration = Duration::from_millis(1);
 
-/// See the module's page.
+/// The connection to the service manager, if there is one.
 #[derive(Debug, Default)]
 pub struct Notifier {
     manager: Option<(Socket, SockAddr)>,
-    /// Half of the time after which the manager takes the loop for dead.
+    /// The interval of the messages to the watchdog: half of the manager's limit.
     watchdog: Option<Duration>,
     watchdog_due: Mono,
     status: String,
     status_due: Mono,
-    /// True once the end has begun: the manager would take a later `READY=1` for a service that runs.
+    /// True once the shutdown has begun. After that no `READY=1` is sent, because the manager would think
+    /// that the service runs.
     is_stopping: bool,
 }
 
 impl Notifier {
-    /// To the manager that the environment names.
+    /// A notifier for the manager that the environment names.
     pub fn from_env() -> Notifier {
         let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
         let Some(name) = text("NOTIFY_SOCKET") else {
@@ -53,14 +55,14 @@ impl Notifier {
         }
     }
 
-    /// The service listens, or has taken in its configuration again.
+    /// Tells that the service listens, or has finished a reload.
     pub fn ready(&self) {
         if !self.is_stopping {
             self.send("READY=1");
         }
     }
 
-    /// The configuration is being read again.
+    /// Tells that a reload has begun.
     pub fn reloading(&self) {
         if !self.is_stopping {
             let time = Clock::system_us();
@@ -68,19 +70,19 @@ impl Notifier {
         }
     }
 
-    /// The end has begun.
+    /// Tells that the shutdown has begun.
     pub fn stopping(&mut self) {
         self.is_stopping = true;
         self.send("STOPPING=1\nSTATUS=Stopping");
     }
 
-    /// When [`Notifier::turn`] is wanted at the latest.
+    /// When [`Notifier::turn`] must be called at the latest.
     pub fn due(&self) -> Mono {
         let is_watched = self.manager.is_some() && self.watchdog.is_some();
         if is_watched { self.watchdog_due } else { Mono::NEVER }
     }
 
-    /// The loop has turned. `status` describes the service for people.
+    /// Notes a turn of the loop, and sends what is due. `status` describes the service for people.
     #[inline(always)]
     pub fn turn(&mut self, now: Mono, status: impl Fn() -> String) {
         if self.manager.is_some() {
@@ -108,13 +110,14 @@ impl Notifier {
 
     fn send(&self, message: &str) {
         if let Some((socket, address)) = &self.manager {
-            // A manager that is away or overrun is not worth a line for each message.
+            // A failure is not logged: a manager that is gone or busy would cause a line for each
+            // message.
             let _ = socket.send_to(message.as_bytes(), address);
         }
     }
 }
 
-/// A socket, and the address of a name: a path, or `@` and an abstract name.
+/// A socket, and the address for a name, which is a path or `@` and an abstract name.
 fn open(name: &str) -> io::Result<(Socket, SockAddr)> {
     let address = match name.strip_prefix('@') {
         Some(name) => SockAddr::unix(format!("\0{name}"))?,

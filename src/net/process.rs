@@ -1,11 +1,12 @@
-//! What this process uses, for the metrics, and the memory that it gives back; how many files it may have
-//! open, and how many of them clients may use.
+//! The process: its use of memory, files and processor time, for the metrics; giving memory back to the
+//! system; and how many of its files clients may use.
 //!
-//! The figures are asked of the system when metrics are requested. Memory and open files come from `/proc`,
+//! The figures are read from the system when metrics are requested. Memory and open files come from `/proc`,
 //! and are unknown on a system without it.
 //!
-//! The soft limit on files is raised to the hard limit (`RLIMIT_NOFILE`, getrlimit(2)). A reserve is kept of
-//! files that the loop and the history need, whatever clients do. Connections to exchanges are counted apart.
+//! The soft limit on files is raised to the hard limit (`RLIMIT_NOFILE`, getrlimit(2)). Some files are
+//! reserved for the loop and the history, whatever clients do. Connections to exchanges are reserved
+//! separately.
 
 use crate::config::{Config, Data};
 use crate::core::{self, ProcessFacts};
@@ -27,8 +28,8 @@ pub fn facts() -> ProcessFacts {
     }
 }
 
-/// The name of this node in a cluster that was given none: the name of the host, and the number of the
-/// history file on its disk, which are the same after a restart. `None`: there is no file.
+/// The name of this node in a cluster, if none is configured: the name of the host, and the inode of the
+/// history file. Both are the same after a restart. `None` if there is no file.
 pub fn node_name(data: &Data) -> Option<String> {
     let Data::File(path) = data else {
         return None;
@@ -48,17 +49,16 @@ fn rss_bytes() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// The number of open files: since Linux 6.2, this is the size of `/proc/self/fd`. Earlier versions
-/// report 0, which counts as unknown: reading the directory would take milliseconds with ten thousand
-/// connections.
+/// The number of open files. Since Linux 6.2, this is the size of `/proc/self/fd`. Earlier versions report 0,
+/// which counts as unknown: listing the directory would take milliseconds with ten thousand connections.
 fn open_fds() -> Option<u64> {
     let size = fs::metadata("/proc/self/fd").ok()?.len();
     (size > 0).then_some(size)
 }
 
-/// Returns free memory to the system, after many clients have left. Takes some milliseconds for 32 MB. The
-/// allocator keeps all free memory below the highest block in use, which is nearly all of it when entries of
-/// connections lie between the freed buffers.
+/// Returns free memory to the system, after many clients have left. Takes some milliseconds for 32 MB. By
+/// itself, the allocator keeps all free memory below the highest block in use. That is nearly all of it if
+/// entries of connections lie between the freed buffers.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "the one call of the allocator that no safe crate offers")]
 pub fn give_back() {
@@ -71,18 +71,18 @@ pub fn give_back() {
 pub fn give_back() {}
 
 /// Files that are not connections: standard streams, poller, waker, signals, listeners, the history
-/// file with its log and lock, a name look-up, the process's figures. These are some twenty; the
-/// reserve is twice as many.
+/// file with its log and lock, a name look-up, the process's figures. The reserve is twice the
+/// usual number.
 const RESERVE: usize = 40;
 
-/// Clients for which there must be room, or marketd does not start.
+/// The number of clients that must be possible; otherwise marketd does not start.
 const MIN_CLIENTS: usize = 8;
 
 /// The part of the reserve that is always in use.
 const USED: usize = 20;
 
-/// Raises the limit, and lowers `max_connections` to what it allows. It is an error if that is none. If it is
-/// lowered: what it was, and how many files may be open.
+/// Raises the limit on files, and lowers `max_connections` to what the limit allows. It is an error if the
+/// limit allows too few. Returns the configured value and the limit if it lowers the value.
 pub fn settle(config: &mut Config) -> Result<Option<(usize, u64)>, String> {
     let Some(limit) = raise() else {
         return Ok(None);
@@ -99,7 +99,7 @@ pub fn settle(config: &mut Config) -> Result<Option<(usize, u64)>, String> {
     Ok((cap < configured).then_some((configured, limit)))
 }
 
-/// Files that are needed to request data from exchanges and to serve any client.
+/// The number of files that are needed to request data from exchanges and to serve a few clients.
 fn needed(config: &Config) -> usize {
     let upstream = config.limits.connections_per_source * config.sources.len();
     // The demo exchange is in this process, so both ends of its connections count.
@@ -118,7 +118,7 @@ fn raise() -> Option<u64> {
     }
 }
 
-/// How many clients this many files allow. A refused client needs one too, for its response.
+/// How many clients this many files allow. A refused client needs a file too, for its response.
 fn cap(config: &Config, limit: u64) -> usize {
     // An upstream connection that reconnects has two sockets until the old one is closed.
     let upstream = 2 * config.limits.connections_per_source * config.sources.len();

@@ -9,13 +9,14 @@ use std::error::Error;
 use std::fs::canonicalize;
 use std::path::Path;
 
-/// Most candles that are played, which take 88 bytes each: a day of 24 markets has 34,560 of a minute.
+/// Most candles that are played. Each takes 88 bytes. A day of 24 markets has 34,560 minute candles.
 const MOST: usize = 5_000_000;
 
-/// Slots before the start that are played too: more than the 24 hours of a quote, and what is backfilled.
+/// Slots before the start that are read too: more than the 24 hours of a quote, and than a backfill needs.
 const BEFORE: i64 = 1500;
 
-/// Lets the demo exchange play what the configuration says, if it says anything, and its clock begin with it.
+/// Loads the recording that the configuration names, if any, into the demo exchange, and sets the start of
+/// its clock.
 pub fn play(config: &mut Config, demo: &mut Demo) -> Result<(), String> {
     let settings = config.demo.as_mut().and_then(|it| Some((it.replay.as_ref()?, &mut it.at)));
     let Some((replay, at)) = settings else { return Ok(()) };
@@ -25,8 +26,8 @@ pub fn play(config: &mut Config, demo: &mut Demo) -> Result<(), String> {
     done.map_err(|why| why.to_string())
 }
 
-/// A source of the demo exchange plays the source of the file that has its id. If the file has none, it plays
-/// the first one.
+/// Reads the recording. Each source of the demo exchange plays the source of the file with the same id, or
+/// else the first source of the file.
 fn read(
     path: &Path,
     at: &mut Option<UnixMs>,

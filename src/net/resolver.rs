@@ -1,11 +1,11 @@
 //! Looks up host names on threads of their own, because the system's resolver blocks.
 //!
-//! [`Resolver`] owns the look-ups that wait, and the count of those that run. Each runs on a thread that does
-//! nothing else and ends with it. The threads share no state with the loop: a queue carries the results, and
-//! the waker wakes the loop after each.
+//! [`Resolver`] owns the waiting look-ups, and the count of the running ones. Each look-up runs on its own
+//! thread, which ends with it. The threads share no state with the loop: a queue carries the results, and the
+//! waker wakes the loop after each.
 //!
-//! A name that no name server answers holds up its own thread for some ten seconds, and nobody else: names
-//! that have worked go first, and some threads are for them alone. It never caches a result.
+//! A name that no name server answers blocks its own thread for some ten seconds, but does not delay other
+//! names. Names that have worked go first, and some threads are reserved for them. Results are never cached.
 
 use crate::core::{LookUp, Resolved};
 use crate::log_targets::NET;
@@ -17,30 +17,30 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// Look-ups that run at a time. Most configurations have fewer sources, and a thread that waits takes less
-/// than 100 KiB.
+/// Most look-ups that run at a time. Most configurations have fewer sources. A waiting thread takes less than
+/// 100 KiB.
 const MOST_RUNNING: usize = 16;
 
-/// Of those, the ones that only names get that have worked.
+/// How many of these are reserved for names that have worked before.
 const RESERVED: usize = 4;
 
-/// Addresses that are used of one result: more than any exchange has.
+/// Most addresses that are used of one result: more than any exchange has.
 const ADDRESSES: usize = 16;
 
-/// Asks for the addresses of a name and a port, and blocks.
+/// A function that looks up the addresses of a name and a port. It blocks.
 pub type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
-/// Asks the system.
+/// Looks up the addresses with the system's resolver.
 pub fn system(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     (host, port).to_socket_addrs().map(Iterator::collect)
 }
 
-/// See the module's page.
+/// The look-ups of host names.
 #[derive(Debug)]
 pub struct Resolver {
     waker: Arc<Waker>,
     ask: Ask,
-    /// At most one of each source, and one of the engine: the last one.
+    /// At most one of each source, and one of the engine: a later one replaces an earlier one.
     waiting: VecDeque<LookUp>,
     running: usize,
     outbox: Sender<Resolved>,
@@ -48,7 +48,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver without a thread.
+    /// A resolver that has not started a thread yet.
     pub fn new(waker: Arc<Waker>, ask: Ask) -> Resolver {
         let (outbox, results) = channel();
         Resolver { waker, ask, waiting: VecDeque::new(), running: 0, outbox, results }

@@ -1,6 +1,7 @@
-//! The script of the demo exchange: read at the start, and again when it changes.
+//! The script file of the demo exchange: read at the start, and again when it changes.
 //!
-//! It is read on the loop: a regular file of at most 16 MiB, which a person or a test has just written.
+//! It is read on the loop: it is a regular file of at most 16 MiB, and is probably in the page cache because
+//! a person or a test has just written it.
 
 #[cfg(feature = "sqlite")]
 use super::replay_file;
@@ -10,21 +11,23 @@ use crate::log_targets::{CONFIG, quoted};
 use crate::time::Mono;
 use std::time::Duration;
 
-/// How often the file is read: 100 times a second, which costs a script of some KB below 0.2 % of a core.
+/// How often the file is read: 100 times a second. For a script of some KB, this costs less than 0.2 % of a
+/// core.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// See the module's page.
+/// A script file that is followed.
 pub struct ScriptFile {
     name: String,
-    /// What was read last, or why it could not be read.
+    /// The text that was read last, or why the file could not be read.
     text: Result<String, String>,
-    /// True if that was new. It is followed if it is the same at the next look: it may be half written.
+    /// True if that text was new. It is applied only if the next read finds the same text, because a file may
+    /// be half written.
     is_new: bool,
     looked_at: Mono,
 }
 
 impl ScriptFile {
-    /// Reads the script of the configuration, if that names one.
+    /// Reads the script that the configuration names, if any.
     pub fn open(config: &Config, now: Mono) -> Result<Option<(ScriptFile, DemoScript)>, String> {
         let Some(name) = config.demo.as_ref().and_then(|demo| demo.script.clone()) else {
             return Ok(None);
@@ -34,7 +37,8 @@ impl ScriptFile {
         Ok(Some((file, script)))
     }
 
-    /// Lets the demo exchange play and follow what the configuration says. Returns the file of the script.
+    /// Loads the recording and the script that the configuration names into the demo exchange. Returns the
+    /// script file.
     pub fn follow(
         config: &mut Config,
         demo: Option<&mut Demo>,
@@ -50,12 +54,12 @@ impl ScriptFile {
         Ok(Some(file))
     }
 
-    /// When it is looked at next.
+    /// When the file is read next.
     pub fn due(&self) -> Mono {
         self.looked_at + LOOK_EVERY
     }
 
-    /// Reads the file. Returns the script if it has changed. One with a fault changes nothing.
+    /// Reads the file. Returns the script if it has changed. A script with a fault changes nothing.
     pub fn look(&mut self, now: Mono) -> Option<DemoScript> {
         self.looked_at = now;
         let text = text(&self.name);

@@ -1,10 +1,10 @@
-//! A socket that remembers its readiness, and the results of its calls; what a TLS session over it
-//! does.
+//! A socket that remembers its readiness, and the results of its calls. Also the interface of a TLS
+//! session over it.
 //!
 //! Owns the stream and two booleans, *readable* and *writable*. The poller reports a change once
 //! (edge-triggered). The booleans stay true until the kernel reports `WouldBlock`, or until a short
-//! read, which means the same. So reading may stop at any point, for fairness, and go on in a later
-//! turn without a new event.
+//! read, which also means that the socket is drained. So reading may stop at any point, for
+//! fairness, and continue in a later turn without a new event.
 //!
 //! It does not decide what to read or write, and does not interpret bytes.
 
@@ -19,7 +19,7 @@ use std::net::{Shutdown, SocketAddr};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::time::Duration;
 
-/// How long what was sent may stay unacknowledged: the kernel has repeated it several times by then.
+/// How long sent bytes may stay unacknowledged. By then the kernel has sent them several times.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
 
@@ -33,7 +33,8 @@ pub struct Socket {
     pub writable: bool,
     /// The peer has closed its side. Then a short read does not mean that the socket is drained.
     pub read_closed: bool,
-    /// The peer has reset the connection, or both sides are closed: nobody reads what is sent.
+    /// The peer has reset the connection, or both sides are closed: the peer reads nothing any
+    /// more.
     pub is_dead: bool,
 }
 
@@ -46,13 +47,13 @@ impl Socket {
     /// A socket that starts to connect.
     pub fn connect(address: SocketAddr) -> io::Result<Socket> {
         let stream = TcpStream::connect(address)?;
-        // A request is one write, which TCP would delay to gather more. A failure only costs time.
+        // A request is one write, which TCP would otherwise delay. A failure only costs time.
         let _ = stream.set_nodelay(true);
         limit_unacknowledged((&stream).into());
         Ok(Socket { readable: false, writable: false, ..Socket::accepted(stream) })
     }
 
-    /// Registers it with the poller, once, for both directions.
+    /// Registers the socket with the poller, once, for both directions.
     pub fn register(&mut self, registry: &Registry, token: usize) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         registry.register(&mut self.stream, Token(token), both)
@@ -66,7 +67,7 @@ impl Socket {
         self.is_dead |= event.is_error() || event.is_read_closed() && event.is_write_closed();
     }
 
-    /// True if it has connected, and false while that is under way.
+    /// True if the socket has connected, false while it is connecting.
     pub fn connected(&mut self) -> io::Result<bool> {
         if !self.writable {
             return Ok(false);
@@ -141,8 +142,8 @@ impl Write for Socket {
     }
 }
 
-/// Sets `TCP_USER_TIMEOUT` (tcp(7)), on systems that have it: it ends an upstream connection that a network
-/// has forgotten.
+/// Sets `TCP_USER_TIMEOUT` (tcp(7)), on systems that have it. It ends an upstream connection whose packets
+/// get lost, for example because a firewall has forgotten it.
 fn limit_unacknowledged(_socket: SockRef<'_>) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = _socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
@@ -167,16 +168,16 @@ pub enum Progress {
 /// The result of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// So many bytes came.
+    /// This many bytes came.
     Bytes(usize),
-    /// No byte came for the core, and this many that TLS used itself. If this is 0 too, nothing comes until
-    /// the poller reports an event.
+    /// No bytes came for the core. TLS used this many bytes itself. If this is 0, wait for an event of the
+    /// poller.
     Inner(usize),
     /// The peer has sent its last byte.
     End,
 }
 
-/// A connection is broken by any error that is not handled before.
+/// Any I/O error that is not handled earlier breaks the connection.
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Broken {
         Broken::Io(error.kind())
@@ -197,8 +198,8 @@ pub trait Session: fmt::Debug {
     /// Returns decrypted bytes. Reads from the socket until there are some.
     fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Result<Transfer, Broken>;
 
-    /// Encrypts bytes of the core, and writes as much to the socket as that accepts. Returns how many it
-    /// has encrypted.
+    /// Encrypts bytes of the core, and writes as many to the socket as it accepts. Returns how many were
+    /// encrypted.
     fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<usize, Broken>;
 
     /// Writes encrypted bytes, as many as the socket accepts.
@@ -208,7 +209,8 @@ pub trait Session: fmt::Debug {
     fn finish(&mut self, socket: &mut Socket);
 }
 
-/// Opens a session with a peer that must have a certificate for this host, a name or an address.
+/// Opens a session with a peer. The peer must have a certificate for this host, which is a name or
+/// an address.
 pub type Opener = Box<dyn Fn(&str) -> Result<Box<dyn Session>, Broken>>;
 
 /// A connection that blocks, with TLS or without.

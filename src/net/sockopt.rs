@@ -1,17 +1,19 @@
-//! Options of sockets that not every system has. Accepted sockets inherit those of their listener.
+//! Options of sockets that not every system has. Accepted sockets inherit the options of their
+//! listener.
 //!
 //! `TCP_NOTSENT_LOWAT` (tcp(7)) bounds what the kernel buffers for a client that does not read.
 //!
-//! `TCP_DEFER_ACCEPT` (tcp(7)) has the kernel keep a new connection until its request has come: it is
-//! read as soon as it is accepted, and need not be watched if it brings one request.
+//! `TCP_DEFER_ACCEPT` (tcp(7)) makes the kernel hold back a new connection until its request has come. So the
+//! request is read right after the accept, and a connection with one request is never registered with the
+//! poller.
 
 use socket2::Socket;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 
-/// Bytes that the kernel may buffer for a connection and has not sent. Its own limit is some megabytes
-/// for each client that does not read, and many such clients would use up its memory for sockets. A
-/// client reads less than this between two turns.
+/// How many unsent bytes the kernel may buffer for a connection. Its own limit is some megabytes for each
+/// client that does not read: many such clients would use up its memory for sockets. A client reads fewer
+/// bytes than this between two turns.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT_BYTES: u32 = 32 * 1024;
 
@@ -21,14 +23,14 @@ pub fn limit_unsent(_socket: &Socket) {
     let _ = _socket.set_tcp_notsent_lowat(UNSENT_BYTES);
 }
 
-/// How long the kernel waits for a request, at most; in seconds. Then it hands over a silent connection all
-/// the same, which has the usual time.
+/// The most seconds that the kernel waits for a request. Then it hands over the silent connection, to which
+/// the usual deadlines apply.
 #[cfg(target_os = "linux")]
 static SILENT_S: libc::c_int = 1;
 
-/// Sets `TCP_DEFER_ACCEPT`, if SYN cookies are on. Without them, some thousand silent connections would fill
-/// the kernel's queue of incomplete connections, and keep all clients out. With them, a full queue holds
-/// nobody up.
+/// Sets `TCP_DEFER_ACCEPT`, if SYN cookies are on. Without cookies, some thousand silent connections would
+/// fill the kernel's queue of incomplete connections, and keep all clients out. With cookies, a full queue
+/// blocks no client.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "no safe crate has this option")]
 pub fn defer_accept(socket: &Socket) {

@@ -1,14 +1,14 @@
 //! TLS sessions with exchanges, over sockets that their connections own.
 //!
-//! Owns what is trusted (Mozilla's root certificates, and those of `tls.caFile`), what is spoken
-//! (TLS 1.3 and 1.2, ALPN `http/1.1`, session resumption), and a session for each connection. This is
-//! the only file that names the library.
+//! Owns the trusted certificates (Mozilla's roots, and the ones in `tls.caFile`), the protocol settings (TLS
+//! 1.3 and 1.2, ALPN `http/1.1`, session resumption), and a session for each connection. This is the only
+//! file that names the library.
 //!
-//! It never blocks, and each call does little: a step of the handshake reads from the socket once, and
-//! a read ends with the first record that has bytes for the core. Bytes that do not fit the buffer
-//! stay here, and `holds_bytes` reports them.
+//! It never blocks, and each call does little. A step of the handshake reads from the socket once. A read
+//! ends with the first record that has bytes for the core. Bytes that do not fit the buffer stay here, and
+//! `holds_bytes` reports them.
 //!
-//! It does not read the clock itself: it judges certificates by the clock that it is given.
+//! It checks certificates by the clock that it is given.
 //!
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
@@ -26,7 +26,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that one read takes from the socket while they bring nothing for the core: the size of the
+/// Most bytes that one read takes from the socket without a byte for the core: the size of the
 /// largest record (RFC 8446, 5.2).
 const RECORD: usize = 5 + 16 * 1024 + 256;
 
@@ -36,7 +36,7 @@ const NAMES_SHOWN: usize = 3;
 /// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// What opens the sessions. The error says what is wrong with `tls.caFile`.
+/// Makes the opener of sessions. The error says what is wrong with `tls.caFile`.
 pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
     let connect = connector(config, clock)?;
     Ok(Box::new(move |host| {
@@ -44,7 +44,7 @@ pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
     }))
 }
 
-/// The same over sockets that block.
+/// Makes the opener of sessions over blocking sockets.
 pub fn blocking_opener(config: &Config, clock: Clock) -> Result<BlockingOpener, String> {
     let connect = connector(config, clock)?;
     Ok(Box::new(move |host, socket| {
@@ -53,7 +53,8 @@ pub fn blocking_opener(config: &Config, clock: Clock) -> Result<BlockingOpener, 
     }))
 }
 
-/// What begins sessions. They share one configuration, for which this reads the trusted certificates.
+/// Makes a function that begins sessions. They share one configuration with the trusted certificates, which
+/// are parsed here.
 fn connector(
     config: &Config,
     clock: Clock,
@@ -243,7 +244,8 @@ fn certificate_message(error: &CertificateError) -> String {
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("the certificate has expired, on {}", time(not_after))
         }
-        // Without the current time: a text that changes would be logged again with every retry.
+        // The text leaves out the current time: a text that changes would be logged again with
+        // every retry.
         CertificateError::NotValidYetContext { not_before, .. } => format!(
             "the certificate is not valid before {}, and this machine's clock is behind that",
             time(not_before)
@@ -260,7 +262,7 @@ fn certificate_message(error: &CertificateError) -> String {
     }
 }
 
-/// The words of a name of the library, as `path len constraint violated`. What follows the name is for
+/// The words of an error's name in the library: `path len constraint violated`. The rest of the text is for
 /// programmers.
 fn words(name: &str) -> String {
     let name = name.chars().take_while(char::is_ascii_alphanumeric);

@@ -1,11 +1,10 @@
 //! The loop: runs turn after turn until the core has finished, and reads the configuration again at a signal.
 //!
-//! Owns the order of the work within a turn, and how much of each kind a turn does: how many
-//! connections it accepts, and how much of the work that can wait (reading from exchanges, the core's
-//! long work, answers of the disk thread).
+//! Owns the order of the work within a turn, and how much of each kind a turn does. It limits how many
+//! connections a turn accepts, and how much it does of the work that can wait: reading from exchanges, the
+//! core's long work, answers of the disk thread.
 //!
-//! A configuration is read on the loop: a regular file of at most 16 MiB, which takes as long as the disk
-//! does, once for each signal.
+//! A configuration is read on the loop, once for each signal. It is a regular file of at most 16 MiB.
 
 use super::connection::NetConnection;
 use super::driver::{
@@ -31,12 +30,12 @@ use std::time::Duration;
 /// Events that one call of the poller returns.
 const EVENTS: usize = 128;
 
-/// Time since the wake-up after which a turn accepts no more connections, so that a flood of them
-/// leaves time for the open ones.
+/// Time since the wake-up after which a turn accepts no more connections, so that a flood of new
+/// connections leaves time for the open ones.
 const ACCEPT_BUDGET: Duration = Duration::from_micros(200);
 
-/// Time for work that can wait in each turn, however busy the clients are. The largest slice takes about
-/// as long, so small slices get as much time as large ones.
+/// The least time that each turn spends on work that can wait, however busy the clients are. The largest
+/// slice takes about as long, so small slices get as much time as large ones.
 const MIN_LONG_WORK: Duration = Duration::from_micros(100);
 
 impl Driver {
@@ -76,7 +75,7 @@ impl Driver {
         }
         self.accept(now);
         if std::mem::take(&mut self.is_stopping) {
-            // Requests that have arrived are answered, however long this takes.
+            // Requests that have arrived are served, however long this takes.
             let arrived = std::mem::take(&mut self.queues.hot);
             arrived.into_iter().for_each(|key| self.pump(key, CLIENT_BYTES, now));
             self.core.shut_down(now);
@@ -134,7 +133,7 @@ impl Driver {
                             self.listeners.clear();
                             self.is_stopping = true;
                         }
-                        // SIGUSR1 and SIGUSR2, which log rotation may send, must not stop the service.
+                        // Log rotation may send SIGUSR1 or SIGUSR2, which must not stop the service.
                         _ => {
                             let name = signal_name(signal).unwrap_or("unknown");
                             log::warn!(target: NET, "signal ignored name={name}");
@@ -164,8 +163,8 @@ impl Driver {
         }
     }
 
-    /// Serves the clients of a queue in order until the turn's budget is used up, at least one. The others
-    /// stay in it.
+    /// Serves the clients of a queue in order, at least one, until the turn's budget is used up. The others
+    /// stay in the queue.
     fn serve_clients(&mut self, queue: fn(&mut ConnectionQueues) -> &mut VecDeque<Key>, now: Now) {
         for _ in 0..queue(&mut self.queues).len() {
             if let Some(key) = queue(&mut self.queues).pop_front() {
@@ -177,9 +176,9 @@ impl Driver {
         }
     }
 
-    /// Accepts connections, a bounded number and for a bounded time. Then reads and answers each before
+    /// Accepts a bounded number of connections, for a bounded time. Then serves each new connection before
     /// registering it with the poller, so that a connection with a single request is never registered.
-    /// Reading comes after accepting so that the requests have time to arrive.
+    /// Reading comes after all accepts, so that the requests have time to arrive.
     fn accept(&mut self, now: Now) {
         if !self.accepting && self.queues.new.is_empty() {
             return;
@@ -192,7 +191,7 @@ impl Driver {
                 let listener = &mut self.listeners[at];
                 let service = listener.service;
                 if let Some((stream, peer)) = listener.accept(now.mono) {
-                    // Without room even for a refusal, the connection is closed at once.
+                    // If the core cannot even send a refusal, the connection is closed at once.
                     if let Some(key) = self.core.accept(peer, service, now) {
                         self.add(key, NetConnection::accepted(stream, key));
                         self.queues.new.push_back(key);
@@ -226,7 +225,7 @@ impl Driver {
         }
     }
 
-    /// The work that can wait and is next.
+    /// The next kind of work that can wait.
     fn next_work(&self) -> Option<LongWork> {
         let reads = LongWork::Exchanges.if_any(!self.queues.upstream.is_empty());
         self.core.next_work(reads | LongWork::Stored.if_any(self.disk_thread.ready))
@@ -237,7 +236,7 @@ impl Driver {
         let Some(mut work) = self.next_work() else {
             return false;
         };
-        // Some in each turn, so that clients cannot starve the exchanges.
+        // Each turn does some of this work, so that clients cannot starve the exchanges.
         let mut before = self.clock.mono();
         let least = before + MIN_LONG_WORK;
         loop {
@@ -254,7 +253,8 @@ impl Driver {
                 }
                 work => self.core.step(work, now),
             }
-            // Also late in a turn, a response is sent as soon as it is made: it takes memory until then.
+            // A response is sent as soon as it is made, even late in a turn, because it takes memory until
+            // then.
             self.carry_out(now);
             let time = self.clock.mono();
             self.core.run_queue.note(work as usize, time.0.saturating_sub(before.0));
@@ -268,9 +268,9 @@ impl Driver {
         }
     }
 
-    /// Carries out actions until there are none or the turn's budget is used up, at least one. The next
-    /// turn, which follows at once, goes on with the rest: when many clients leave at once, their sockets
-    /// are closed a few per turn.
+    /// Carries out actions, at least one, until there are none or the turn's budget is used up. The next turn
+    /// follows at once and continues: if many clients leave together, each turn closes a few of their
+    /// sockets.
     #[inline]
     fn carry_out(&mut self, now: Now) {
         while let Some(action) = self.core.poll_action() {
@@ -320,7 +320,7 @@ impl Driver {
         }
     }
 
-    /// Starts the handshake. Its first step is done when the connection is next in its queue.
+    /// Starts the handshake, and queues the connection for its first step.
     fn secure(&mut self, key: Key, host: &str, now: Now) {
         match (connection(&mut self.connections, key), (self.tls)(host)) {
             (Some(conn), Ok(session)) => {
@@ -332,7 +332,7 @@ impl Driver {
         }
     }
 
-    /// Reads the configuration again. One with a fault changes nothing.
+    /// Reloads the configuration. A configuration with a fault changes nothing.
     fn reload(&mut self, now: Now) {
         self.notifier.reloading();
         let faults: Vec<String> = match (self.reread.read)() {
@@ -351,7 +351,7 @@ impl Driver {
     fn reconfigure(&mut self, loaded: LoadedConfig, now: Now) -> Result<(), String> {
         let mut next = loaded.config.clone();
         if next.demo.is_some() {
-            // It listens from the start or not at all.
+            // The demo exchange listens from the start or not at all.
             let url = self.listeners.iter().find_map(|it| it.demo_url());
             let url = url.ok_or("sources: the demo exchange runs from the start or not at all")?;
             listen::place_demo(&mut next, &url);

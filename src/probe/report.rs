@@ -1,4 +1,4 @@
-//! The report that a probe prints, and the records of a response that it is about.
+//! The report that a probe prints, and the records of a response.
 
 use crate::config::Secret;
 use crate::decimal::Decimal;
@@ -16,15 +16,16 @@ pub(super) use say;
 
 pub(super) struct ProbeReport {
     pub(super) text: String,
-    /// False once something could not be read.
+    /// False if something could not be read.
     pub(super) is_good: bool,
-    /// True if it is not good either if something looks wrong.
+    /// True if the report is also not good if something looks wrong.
     is_strict: bool,
     /// The key of the source, which an exchange may repeat.
     key: Option<Secret>,
 }
 
-/// True if a terminal obeys this character: a control, or one that turns the direction of text.
+/// True if this character affects a terminal: a control character, or one that changes the
+/// direction of text.
 fn is_of_terminal(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -36,7 +37,7 @@ impl ProbeReport {
     }
 
     pub(super) fn say(&mut self, line: impl Display) {
-        // What an exchange sends must not move the cursor of a terminal, nor pass for a line of the report.
+        // Text of an exchange must not move the cursor of a terminal, nor look like a line of the report.
         let line = line.to_string();
         let line = self.key.as_ref().map_or(line.clone(), |key| key.hide_in(&line));
         let text = line.trim_start_matches('\n');
@@ -45,26 +46,27 @@ impl ProbeReport {
         self.text.push('\n');
     }
 
-    /// Something that looks wrong, though it could be read.
+    /// Reports something that looks wrong, although it could be read.
     pub(super) fn wrong(&mut self, what: impl Display) {
         self.is_good &= !self.is_strict;
         say!(self, "  LOOKS WRONG: {what}");
     }
 
-    /// The same, if it does.
+    /// Reports something that looks wrong, if `is_odd`.
     pub(super) fn doubt(&mut self, is_odd: bool, what: &str) {
         if is_odd {
             self.wrong(what);
         }
     }
 
-    /// Something that could not be read.
+    /// Reports something that could not be read.
     pub(super) fn fail(&mut self, what: &str, why: impl Display) {
         self.is_good = false;
         say!(self, "  CANNOT BE READ: {what}: {why}");
     }
 
-    /// What of an answer is not taken. Items that are wrong in the same way are shown once.
+    /// Reports the items of an answer that are rejected or ignored. Items that are wrong in the
+    /// same way are shown once.
     pub(super) fn say_rejected(&mut self, kept: &Kept) {
         match kept.rejected.len() {
             0 => {}
@@ -81,7 +83,7 @@ impl ProbeReport {
         }
     }
 
-    /// Prints and judges the figures of a ticker, which are of the answers that `what` names.
+    /// Prints and checks the figures of a ticker. `what` says which answers they are from.
     pub(super) fn judge_ticker(&mut self, what: &str, ticker: &Ticker) {
         let mut line = format!("  {what}: last {}", ticker.last);
         for (name, number) in Ticker::FIGURES.iter().zip(ticker.figures()) {
@@ -96,7 +98,7 @@ impl ProbeReport {
             || above(&last, &ticker.high)
             || above(&ticker.low, &last);
         self.doubt(is_outside, "last is not between low and high: check which is which");
-        // What is not there, or too long to be divided, is not judged.
+        // A figure that is missing, or has too many digits for a division, is not checked.
         let is_far = |part: Option<Decimal>, least: i64, most: i64| {
             part.is_some_and(|it| it < Decimal::from(least) || it > Decimal::from(most))
         };
@@ -104,7 +106,8 @@ impl ProbeReport {
         let is_apart =
             [&ticker.bid, &ticker.ask].map(of_last).into_iter().any(|it| is_far(it, 20, 500));
         self.doubt(is_apart, "bid or ask is far from last: check which is the price");
-        // Below half a percent, a rounded percentage says too little.
+        // A change below half a percent is not checked, because its rounded percentage is too
+        // inexact.
         let of_change = |change: &Decimal| {
             let open = ticker.last.checked_sub(change)?;
             change.percent_of(&open, 0).filter(|whole| !whole.is_zero())?;
@@ -121,8 +124,8 @@ impl ProbeReport {
         self.doubt(is_swapped, "quoteVolume is not baseVolume at the price: check which is which");
     }
 
-    /// Prints the item with this text in this field (or the first one), field by field. What none of several
-    /// items has looks wrong.
+    /// Prints the item with this text in this field (or the first item), field by field. A field that none of
+    /// several items has looks wrong.
     pub(super) fn explain(&mut self, kept: &Kept, field: &str, text: &str) {
         let all = &kept.explained;
         let is_wanted = |item: &&Explained| text.is_empty() || item.sent(field) == text;
@@ -146,12 +149,12 @@ pub(super) fn or_null(value: &Option<impl Display>) -> String {
     value.as_ref().map_or("null".to_string(), |value| value.to_string())
 }
 
-/// True of a time that only a wrong unit gives: before 2009, or after 2100.
+/// True for a time that only a wrong unit gives: before 2009, or after 2100.
 pub(super) fn is_absurd(time: UnixMs) -> bool {
     !(1_230_768_000_000..4_102_444_800_000).contains(&time.0)
 }
 
-/// How many of a kind are shown.
+/// How many items of a kind are shown.
 pub(super) const SHOWN: usize = 5;
 
 /// The records of one response.
@@ -168,10 +171,10 @@ pub(super) struct Kept {
     pub(super) explained: Vec<Explained>,
     /// The ids of the market list, once it is known, and the assets of each.
     pub(super) listed: HashMap<String, [String; 2]>,
-    /// True if tickers of other markets are counted alone.
+    /// True if tickers of markets that are not in the list are only counted.
     pub(super) is_of_all: bool,
     pub(super) unlisted: usize,
-    /// The first ids of those.
+    /// The first ids of these markets.
     pub(super) others: Vec<String>,
 }
 
@@ -181,7 +184,7 @@ pub(super) fn symbol(market: &MarketInfo) -> String {
 }
 
 impl Kept {
-    /// What the symbols of markets would be that can have none.
+    /// The names of markets whose assets are not valid in a symbol.
     pub(super) fn odd(&self) -> impl Iterator<Item = String> {
         let is_odd = |asset: &str| {
             !(1..=20).contains(&asset.len())

@@ -1,4 +1,4 @@
-//! What nodes of a cluster tell each other, as plain data, and the bounds of it.
+//! An entry: what a node of a cluster tells the others, as plain data.
 
 use crate::interval::Stored;
 use crate::record::{Candle, Stats, Ticker};
@@ -6,15 +6,15 @@ use crate::time::UnixMs;
 use std::fmt;
 use std::ops::Range;
 
-/// The version that is written, and the newest that is read.
+/// The version that is written, and the newest version that can be read.
 pub const VERSION: u8 = 1;
 
-/// What one node tells the others.
+/// One message of a source's collector to the other nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The state of the source.
     pub head: EntryHead,
-    /// What has come.
+    /// The new data.
     pub body: Update,
 }
 
@@ -23,19 +23,19 @@ pub struct Entry {
 pub struct EntryHead {
     /// The lease under which the entry was written.
     pub epoch: u64,
-    /// Milliseconds from the receipt of the body to the writing of the entry.
+    /// Milliseconds between the receipt of the exchange's response and the writing of the entry.
     pub waited_ms: u64,
-    /// When the body was received.
+    /// When the exchange's response was received.
     pub received: UnixMs,
-    /// The exchange's time at the writing of the entry; `None`: it is in doubt.
+    /// The exchange's time when the entry was written. `None` if it is in doubt.
     pub exchange_time: Option<UnixMs>,
     /// The state of the source, as its index in `SourceState`.
     pub state: u8,
-    /// What is left of the source's back-off, in milliseconds.
+    /// The remaining back-off of the source, in milliseconds.
     pub rest_ms: u64,
 }
 
-/// What has come of a source.
+/// New data of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
     /// Some tickers of a poll, by their ids at the exchange.
@@ -47,18 +47,19 @@ pub enum Update {
         /// The tickers.
         tickers: Vec<(Box<str>, Ticker)>,
     },
-    /// The 24-hour figures of one market, by its id at the exchange, where its ticker lacks them.
+    /// The 24-hour figures of one market that its ticker lacks, with its id at the exchange.
     Stats(Box<str>, Box<Stats>),
     /// Candles of one series.
     Candles(SentCandles),
-    /// The state of the source has changed: its last error.
+    /// The state of the source has changed. Has its last error.
     Status(Option<Box<str>>),
-    /// The node has let the source go: another may collect it. The run that gets it, if it was given away.
+    /// The node has given the source up, and another node may collect it. If it was given to a certain node,
+    /// has the id of that node's run.
     Released(Option<Box<str>>),
 }
 
 impl Entry {
-    /// Splits it in the middle, if it can be: keeps the first part, and returns the second.
+    /// Splits the entry in the middle, if possible: keeps the first part, and returns the second.
     pub fn split(&mut self) -> Option<Entry> {
         let body = match &mut self.body {
             Update::Quotes { is_last, tickers, .. } if tickers.len() > 1 => {
@@ -101,9 +102,9 @@ pub struct SeriesPart {
 /// A page of candles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentCandles {
-    /// The series, and the slots that were asked for.
+    /// The series, and the requested slots.
     pub series: SeriesPart,
-    /// The exchange's time when it was asked: a candle that had ended by then is closed.
+    /// The exchange's time of the request: a candle that had ended by then is closed.
     pub closed_before: UnixMs,
     /// False if a row came without its time.
     pub is_dated: bool,

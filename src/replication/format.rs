@@ -1,5 +1,5 @@
-//! The format: how each value of an entry, a list or a request is written, and read back. What exceeds a
-//! bound is refused.
+//! The format: how each value of an entry, a list or a request is written and read. Values that exceed a
+//! bound are refused.
 
 use super::entry::{Entry, EntryError, EntryHead, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
@@ -20,11 +20,11 @@ const MOST_MARKETS: usize = 1_000_000;
 /// Most slots of one page, or of one request.
 const MOST_SLOTS: u64 = 1_000_000;
 
-/// The last slot and the last time that are read: arithmetic on what is below cannot overflow.
+/// The last slot and the last time that are accepted: arithmetic on earlier ones cannot overflow.
 const LAST_SLOT: i64 = 10_000_000_000;
 const LAST_MS: u64 = 1_000_000_000_000_000;
 
-/// Bytes that most entries fit in.
+/// The size that most entries do not exceed.
 const ENTRY_USUAL: usize = 256;
 
 /// Writes an entry, or a request for candles.
@@ -35,7 +35,7 @@ pub fn encode(value: &impl Coded) -> Vec<u8> {
     out
 }
 
-/// Reads an entry, or a request for candles. It must end with the last byte.
+/// Reads an entry, or a request for candles. The value must end with the last byte.
 pub fn decode<T: Coded>(bytes: &[u8]) -> Result<T, EntryError> {
     let mut rest = behind_version(bytes)?;
     let value = T::get(&mut rest).filter(|_| rest.is_empty());
@@ -47,7 +47,7 @@ pub fn encode_market(info: &MarketInfo, out: &mut Vec<u8>) {
     info.put(out);
 }
 
-/// The markets of a list, one after the other.
+/// An iterator over the markets of a list.
 #[derive(Clone, Debug)]
 pub struct Markets {
     bytes: Vec<u8>,
@@ -56,7 +56,7 @@ pub struct Markets {
 }
 
 impl Markets {
-    /// Of the bytes of a list.
+    /// The markets in the bytes of a list.
     pub fn new(bytes: Vec<u8>) -> Result<Markets, EntryError> {
         behind_version(&bytes)?;
         Ok(Markets { bytes, at: 1, left: MOST_MARKETS })
@@ -66,7 +66,7 @@ impl Markets {
 impl Iterator for Markets {
     type Item = MarketInfo;
 
-    /// The next market. What is damaged ends the list.
+    /// The next market. Damaged bytes end the list.
     fn next(&mut self) -> Option<MarketInfo> {
         self.left = self.left.checked_sub(1)?;
         let mut rest = &self.bytes[self.at..];
@@ -84,16 +84,17 @@ fn behind_version(bytes: &[u8]) -> Result<&[u8], EntryError> {
     }
 }
 
-/// What has a place in the format.
+/// A value that the format can represent.
 pub trait Coded: Sized {
-    /// Appends it.
+    /// Appends the value.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// Takes it from the front of what is left to read. `None`: that does not begin with such a value.
+    /// Takes the value from the front of the remaining bytes. `None` if they do not begin with such a value.
     fn get(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// Structs that are written field by field, in this order. Flags in brackets share a byte.
+/// Implements [`Coded`] for structs that are written field by field, in this order. Flags in
+/// brackets share a byte.
 macro_rules! in_order {
     ($($struct:ident { $($field:ident),+ $([$($flag:ident),+], $($behind:ident),+)? })+) => {$(
         impl Coded for $struct {
@@ -163,7 +164,8 @@ impl Coded for Entry {
     }
 }
 
-/// A set of the figures that there are, the last price, then these figures.
+/// A ticker: its id, a bit set of the figures that are present, the last price, then these figures,
+/// and the time.
 impl Coded for (Box<str>, Ticker) {
     fn put(&self, out: &mut Vec<u8>) {
         let (id, ticker) = self;
@@ -189,7 +191,8 @@ impl Coded for (Box<str>, Ticker) {
     }
 }
 
-/// A candle, and whether the exchange says that it is not closed yet: 0 if it does.
+/// A candle, and true if the exchange says that it is not closed yet. This flag is written as 0 if
+/// it is true.
 impl Coded for (Candle, bool) {
     fn put(&self, out: &mut Vec<u8>) {
         let (candle, is_forming) = self;
@@ -207,7 +210,7 @@ impl Coded for (Candle, bool) {
     }
 }
 
-/// The first slot, and their number.
+/// Slots: the first one, and their number.
 impl Coded for Range<i64> {
     fn put(&self, out: &mut Vec<u8>) {
         put_signed(self.start, out);
@@ -241,7 +244,7 @@ impl Coded for UnixMs {
     }
 }
 
-/// Its text, behind one byte for the length.
+/// A decimal: one byte for the length, then the text.
 impl Coded for Decimal {
     fn put(&self, out: &mut Vec<u8>) {
         let at = out.len();
@@ -312,7 +315,7 @@ impl Coded for bool {
     }
 }
 
-/// Flags: a bit each, from the lowest on.
+/// Flags: one bit each, from the lowest bit on.
 impl<const COUNT: usize> Coded for [bool; COUNT] {
     fn put(&self, out: &mut Vec<u8>) {
         out.push((0..).zip(self).map(|(at, flag)| u8::from(*flag) << at).sum());

@@ -1,22 +1,23 @@
-//! Entries: what one node of a cluster tells the others of a source, as bytes.
+//! Entries: what one node of a cluster tells the others about a source, as bytes.
 //!
-//! An [`Entry`] has a head, which says how the source does, and a body: quotes, candles, or that the source
-//! was let go. Entries are written and read here alone.
+//! An [`Entry`] has a head with the state of the source, and a body: for example quotes, candles, or the
+//! message that the node has given the source up. Entries are written and read only here.
 //!
 //! # The format, version 1
 //!
-//! One byte for the version and one for the kind; then numbers as LEB128 (signed ones zigzag first), texts
-//! and lists behind their length, a decimal as its text, an option as one byte 0 or 1 and then the value.
-//! A reader refuses what it does not understand to the last byte, and a length above its bound.
+//! An entry is one byte for the version, one for the kind, then the values. Numbers are LEB128 (signed ones
+//! after zigzag). Texts and lists have their length in front. A decimal is its text. An option is one byte 0
+//! or 1, followed by the value if it is 1. A reader refuses an entry that it does not understand completely,
+//! and a length above its bound.
 //!
-//! A change of the format is a new version. [`decode`] tells which version an entry has that is too new, so
-//! that its reader can say so.
+//! A change of the format is a new version. [`decode`] returns the version of an entry that is too new, so
+//! that the node can log it.
 
 mod entry;
 mod format;
 
-/// False in a build without clusters: whatever is only done for one asks this first, and is then left out of
-/// that build.
+/// False in a build without clusters. Code that is only for clusters checks this first, so that the compiler
+/// leaves it out of such a build.
 pub const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
 
 pub use entry::{Entry, EntryError, EntryHead, SentCandles, SeriesPart, Update, VERSION};

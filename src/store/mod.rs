@@ -9,18 +9,17 @@
 //!
 //! # Protocol
 //!
-//! 1. Call [`Store::start`] and wait for the first answer. After `Opened`, go on. After `Failed`, end
-//!    with exit code 2 if [`OpenError::is_refusal`]; otherwise log the error and go on without
-//!    history, which counts as degraded. There is no `Store` without the feature `sqlite` or with
-//!    `--data :memory:`.
-//! 2. Send `Load`, and again when more of the file is wanted. The answers are `Heads`, `Quotes` and
-//!    `Markets` in parts, then `Loaded`. Until `Loaded`, do not request candles from an exchange: the
-//!    file may have them. If the load fails, send it again after the next `Opened`.
-//! 3. Send one `Write` at a time, which takes the batch. Gather later changes in the next batch, and
-//!    send that after `Written`. `Ok` means that the batch is on disk and synced: it survives a crash
-//!    of the process and of the machine. `Err` means that nothing of it was written; the batch comes
-//!    back. Merge the later changes into it with [`Batch::absorb`] and send it again after a pause.
-//!    Bound its size by [`Batch::weight`].
+//! 1. Call [`Store::start`] and wait for the first answer. After `Opened`, go on. After `Failed`, end with
+//!    exit code 2 if [`OpenError::is_refusal`]; otherwise log the error and continue without history, which
+//!    counts as degraded. There is no `Store` without the feature `sqlite` or with `--data :memory:`.
+//! 2. Send `Load`, and send it again to read the file again. The answers are `Heads`, `Quotes` and `Markets`
+//!    in parts, then `Loaded`. Until `Loaded`, do not request candles from an exchange: the file may have
+//!    them. If the load fails, send it again after the next `Opened`.
+//! 3. Send one `Write` at a time. It takes the batch. Gather later changes in the next batch, and send it
+//!    after `Written`. `Ok` means that the batch is on disk and synced: it survives a crash of the process
+//!    and of the machine. `Err` means that none of it was written; the batch comes back. Merge the later
+//!    changes into it with [`Batch::absorb`] and send it again after a pause. Bound its size by
+//!    [`Batch::weight`].
 //! 4. Send `Read` at any time for one page of candles. Each candle of `Rows` is sound, is in a covered
 //!    slot, and has the digits that were written. Other rows are reported as `unsound` slots. Forget
 //!    these in the next batch ([`Changes::forget`]), so that they are requested from the exchange.
@@ -28,11 +27,11 @@
 //!    next batch. Bound how many slots a batch evicts: jobs wait while it is written.
 //! 6. Send `Stop` at the end, wait for `Stopped`, and call [`Store::join`].
 //!
-//! Jobs are done in the order in which they were sent. Each ends with one reply; `Load` has others before.
-//! [`Store::send`] returns the job if the queue is full. `Failed` may come at any time. Until the next
-//! `Opened`, jobs fail with [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means
-//! that what was acknowledged before is not on disk. It is reported with the first job after the file was
-//! removed.
+//! Jobs are done in the order in which they were sent. Each ends with one reply. `Load` also has replies
+//! before that. [`Store::send`] returns the job if the queue is full. `Failed` may come at any time. Until
+//! the next `Opened`, jobs fail with [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also
+//! means that earlier acknowledged writes are not on disk. It is reported with the first job after the file
+//! was removed.
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
@@ -53,8 +52,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Jobs that may wait: more than the history ever sends at once, which are a read for each of 64 series, a
-/// write, and some loads.
+/// Jobs that may wait. The history never sends as many at once: it sends at most a read for each of 64
+/// series, a write, and some loads.
 pub const JOBS: usize = 128;
 
 /// Replies that may wait for the loop. At this number the thread blocks.
@@ -106,8 +105,8 @@ impl Store {
         self.replies.try_recv().ok()
     }
 
-    /// Waits for the next answer: before the loop runs, and in tests. `None` if none came within this
-    /// time, or the thread has ended.
+    /// Waits for the next answer. Only for the start, before the loop runs, and for tests. `None` if no
+    /// answer came within this time, or if the thread has ended.
     pub fn wait(&self, within: Duration) -> Option<Reply> {
         self.replies.recv_timeout(within).ok()
     }

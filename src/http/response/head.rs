@@ -1,4 +1,5 @@
-//! What differs between the heads of responses: plain data, and a body whose end is not known.
+//! The parts of a head that differ between responses, as plain data. Also bodies whose end is not
+//! known.
 
 use crate::http::body::Framing;
 use crate::http::request::Version;
@@ -17,19 +18,19 @@ pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
     Access-Control-Max-Age: 86400\r\n";
 
 /// A strong entity tag: bodies with equal tags have equal bytes (RFC 9110, 8.8.3). Written as
-/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. The boot id is that of the
-/// [`Stamp`](super::Stamp), because versions start anew in each run. The tag depends only on what the body
-/// was made of.
+/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. The [`Stamp`](super::Stamp) has the boot id,
+/// which is needed because versions start again in each run. The rest of the tag depends only on what the
+/// body was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag {
     pub(super) version: u64,
-    /// A letter or digit that names the representation.
+    /// A letter or digit that identifies the representation.
     pub(super) variant: u8,
 }
 
 impl ETag {
-    /// The tag of a body with this version, or with a fingerprint of several. No other state of anything may
-    /// have this version.
+    /// The tag of a body with this version, or with the fingerprint of several versions. No other state of
+    /// anything may have this version.
     pub fn new(version: u64, variant: u8) -> ETag {
         ETag { version, variant }
     }
@@ -44,11 +45,11 @@ impl ETag {
 /// What caches may do with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// Not store it.
+    /// A cache must not store it.
     NoStore,
-    /// Store it, and revalidate it before each use.
+    /// A cache may store it, and must revalidate it before each use.
     NoCache,
-    /// Use it for this many seconds.
+    /// A cache may use it for this many seconds.
     MaxAge(u32),
 }
 
@@ -57,7 +58,7 @@ pub enum Cache {
 pub enum Coding {
     /// None, for every client.
     Fixed,
-    /// None, but the same body may be sent in gzip too.
+    /// None for this response, but the same body may be sent in gzip too.
     Plain,
     /// gzip.
     Gzip,
@@ -66,7 +67,7 @@ pub enum Coding {
 /// The media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType {
-    /// `application/json`, with which most heads begin.
+    /// `application/json`, the type of most responses.
     Json,
     /// Another one: its field with CR LF. Empty if there is no body.
     Other(&'static str),
@@ -76,7 +77,7 @@ impl ContentType {
     /// The text format of Prometheus, version 0.0.4.
     pub const PROMETHEUS: ContentType =
         ContentType::Other("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
-    /// Server-sent events (WHATWG HTML, 9.2), which are UTF-8 without saying so.
+    /// Server-sent events (WHATWG HTML, 9.2). They are always UTF-8, so no charset is named.
     pub const EVENT_STREAM: ContentType = ContentType::Other("Content-Type: text/event-stream\r\n");
     /// A text for people.
     pub const TEXT: ContentType = ContentType::Other("Content-Type: text/plain; charset=utf-8\r\n");
@@ -133,17 +134,16 @@ impl Head<'static> {
     }
 }
 
-/// A body whose end is not known when it begins, for a client that speaks this version. To a client of
-/// HTTP/1.1 it is sent in chunks, of which an empty one is the last (RFC 9112, 7.1). To a client of HTTP/1.0
-/// it ends with the connection.
+/// A body whose end is not known when it begins, for a client of this version. With HTTP/1.1 it is sent in
+/// chunks, of which the last is empty (RFC 9112, 7.1). With HTTP/1.0 it ends with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndlessBody(pub Version);
 
-/// The size of a chunk that is not known yet: eight digits, of which the first may be zeros.
+/// A placeholder for the size of a chunk: eight digits. The final size may have leading zeros.
 const SIZE: &[u8] = b"00000000\r\n";
 
 impl EndlessBody {
-    /// What the head says.
+    /// The framing that the head states.
     pub(super) fn framing(self) -> Framing {
         match self.0 {
             Version::Http10 => Framing::UntilClose,
@@ -151,7 +151,8 @@ impl EndlessBody {
         }
     }
 
-    /// Appends what `write` appends, as a part of the body. Nothing if that is nothing.
+    /// Appends what `write` appends as a part of the body. If `write` appends nothing, nothing
+    /// changes.
     pub fn write<R>(self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         if self.0 == Version::Http10 {
             return write(out);

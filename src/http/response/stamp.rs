@@ -1,5 +1,5 @@
-//! The parts of a head: the start of most heads, which is rendered once a second ([`Stamp`]), and the end,
-//! which differs between responses ([`Tail`]): entity tag, caching, length, persistence.
+//! The parts of a head. [`Stamp`] is the start of most heads, rendered once a second. [`Tail`] is the end,
+//! which differs between responses: entity tag, caching, length, persistence.
 
 use super::head::{Cache, ETag};
 use crate::time::UnixMs;
@@ -7,8 +7,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
-/// The common fields after the date. A script in a browser can read only the fields that are named
-/// here, and no browser takes a body for anything but what its type says.
+/// The common fields after the date. A script in a browser can read only the fields that are
+/// exposed here. `nosniff` keeps browsers from guessing another media type.
 pub(super) const COMMON: &[u8] = b"\r\n\
     X-Content-Type-Options: nosniff\r\n\
     Access-Control-Allow-Origin: *\r\n\
@@ -25,7 +25,7 @@ pub(super) const JSON: &[u8] = b"Content-Type: application/json\r\n";
 /// Rendered lines with the date of the current second.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    /// What all fields `ETag` of this run begin with: name, quotation mark, boot id and hyphen.
+    /// The beginning of all `ETag` fields of this run: name, quotation mark, boot id and hyphen.
     etag: Tail,
     /// The milliseconds of the current second.
     span: Range<i64>,
@@ -87,7 +87,8 @@ impl Stamp {
     }
 }
 
-/// The end of a head. Its pieces are short, and a vector would check its capacity for each of them.
+/// The end of a head, in a fixed buffer: its pieces are short, and a vector would check its
+/// capacity for each of them.
 #[derive(Clone, Debug)]
 pub(super) struct Tail {
     bytes: [u8; TAIL_BYTES],
@@ -109,7 +110,8 @@ impl Tail {
         &self.bytes[..self.len]
     }
 
-    /// Appends the bytes so far. All of the buffer is copied: a copy of fixed size needs no call.
+    /// Appends the bytes so far to `out`. Copies the whole buffer, because a copy of fixed size
+    /// needs no call.
     #[inline]
     pub(super) fn append_to(&self, out: &mut Vec<u8>) {
         let end = out.len() + self.len;
@@ -153,8 +155,8 @@ impl Tail {
         }
     }
 
-    /// Appends a number without leading zeros. Writes eight digits, shifted to the left; what follows
-    /// overwrites the surplus ones.
+    /// Appends a number without leading zeros. Writes eight digits, shifted to the left; later bytes
+    /// overwrite the surplus ones.
     #[inline(always)]
     fn short_hexadecimal(&mut self, number: u32) {
         let zeros = (number | 1).leading_zeros() / 4;
@@ -163,8 +165,8 @@ impl Tail {
     }
 }
 
-/// The eight digits of a number. Spreads its nibbles over the bytes of a word, then adds `0` to each
-/// byte, and the distance from `9` to `a` to those above nine.
+/// The eight digits of a number. Spreads its nibbles over the bytes of a word, then adds `0` to each byte.
+/// Bytes above nine also get the distance from `9` to `a`.
 #[inline]
 fn hex_digits(number: u32) -> [u8; 8] {
     let mut word = u64::from(number);

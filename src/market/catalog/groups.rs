@@ -1,9 +1,9 @@
-//! Categories: named groups of known markets.
+//! Categories, which are named groups of known markets, and the markets of the ecosystem.
 //!
-//! Owns the configured groups and the served list: the configured ones in their order, then one for
-//! each quote asset. It is built again whenever the known symbols change. And the markets of the
-//! ecosystem: it owns the configured entries. Served ones are made on request, from these and from what the
-//! exchange lists, so that nothing is stored twice.
+//! Owns the configured groups, and the served list: the configured groups in their order, then one group for
+//! each quote asset. The served list is built again whenever the known symbols change. Also owns the
+//! configured entries of the ecosystem. A served entry is made on request, from the configured entry and the
+//! exchange's list, so that nothing is stored twice.
 
 use super::super::symbol::{SymbolId, SymbolName, Symbols};
 use crate::config::{CategoryConfig, EcosystemMarket};
@@ -33,7 +33,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The configured groups; `symbol_of` gives each of their symbols its number.
+    /// The configured groups. `symbol_of` returns the number of a symbol.
     pub(super) fn new(
         configured: &[CategoryConfig],
         mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
@@ -47,7 +47,7 @@ impl Groups {
         Groups { configured: configured.collect(), served: Vec::new() }
     }
 
-    /// Serves the groups of these known symbols, which are sorted by name.
+    /// Builds the served groups of these known symbols, which are sorted by name.
     pub(super) fn serve(
         &mut self,
         known: &[SymbolId],
@@ -62,7 +62,7 @@ impl Groups {
         for symbol in known {
             by_quote.entry(symbols.name(*symbol).quote()).or_default().push(*symbol);
         }
-        // Assets are upper-case letters and digits, so their order is the order of the ids.
+        // Assets are upper-case letters and digits, so the ids are sorted like the assets.
         for (asset, symbols) in by_quote {
             let id = asset.to_ascii_lowercase().into_boxed_str();
             if self.configured.iter().all(|category| category.id != id) {
@@ -87,7 +87,7 @@ pub struct EcosystemEntry<'a> {
     pub icon: Option<&'a str>,
     /// True if it is active: only active ones are in the list.
     pub status: bool,
-    /// Steps, limits and fees: those of the exchange, each replaced by a configured one.
+    /// Steps, limits and fees of the exchange. A configured value replaces the exchange's.
     pub rules: MarketRules,
 }
 
@@ -96,7 +96,7 @@ pub struct EcosystemEntry<'a> {
 pub(super) struct EcosystemList {
     /// `None` if every known market belongs to the ecosystem.
     given: Option<Given>,
-    /// The known ones in the order of the list, active or not.
+    /// The known markets in the order of the list, active or not.
     pub(super) served: Vec<SymbolId>,
 }
 
@@ -109,7 +109,7 @@ struct Given {
 }
 
 impl EcosystemList {
-    /// The configured entries; `symbol_of` gives each of their symbols its number.
+    /// The configured entries. `symbol_of` returns the number of a symbol.
     pub(super) fn new(
         configured: Option<&[EcosystemMarket]>,
         mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
@@ -129,7 +129,8 @@ impl EcosystemList {
         EcosystemList { given, served: Vec::new() }
     }
 
-    /// Serves these known symbols, which are sorted by name, in the order of the list.
+    /// Builds the served list: the configured markets that are known, in their order, or else all
+    /// of `known`, which is sorted by name.
     pub(super) fn serve(&mut self, known: &[SymbolId], is_known: impl Fn(SymbolId) -> bool) {
         self.served = match &self.given {
             None => known.to_vec(),
@@ -149,7 +150,7 @@ impl EcosystemList {
         given.is_none_or(|given| given.entries.contains_key(&symbol))
     }
 
-    /// The entry of a known symbol, from what the exchange lists of it.
+    /// The entry of a known symbol. `listed` has the rules that the exchange lists.
     pub(super) fn entry(
         &self,
         symbol: SymbolId,
@@ -178,7 +179,7 @@ impl EcosystemList {
     }
 }
 
-/// The configured values, and the listed ones where nothing is configured.
+/// The configured values. A listed value replaces each one that is not configured.
 fn overridden(given: &MarketRules, listed: MarketRules) -> MarketRules {
     let bounds = |given: &Bounds, listed: Bounds| Bounds {
         min: given.min.clone().or(listed.min),

@@ -1,7 +1,7 @@
-//! A roster: the markets that one source tracks, by its own list and by configuration.
+//! A roster: the markets that one source tracks. Its market list and the configuration name them.
 //!
-//! Owns the listings, the map from ticker ids to symbols, and the list that is being read. It knows
-//! no other source.
+//! Owns the listings, the map from ticker ids to symbols, and the list that is being read. It does
+//! not know other sources.
 //!
 //! Staging: the items of a new list are compared with the current listings as they arrive. An
 //! unchanged item leaves only a mark, so that reading the same list again takes little memory. The
@@ -13,7 +13,7 @@ use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A list that lacks more than one market of so many may have been cut.
+/// A list may have been cut if it lacks more than one in this many tracked markets.
 const MANY: usize = 10;
 
 /// The most characters of a skipped market's name in the log.
@@ -36,9 +36,9 @@ pub struct Listing {
 pub struct ListChange {
     /// Tracked from now on.
     pub added: Vec<SymbolId>,
-    /// No longer tracked: the source's quotes and candles of them are to be dropped.
+    /// No longer tracked: the caller drops the source's quotes and candles of these symbols.
     pub removed: Vec<SymbolId>,
-    /// Markets whose symbol cannot be written.
+    /// Markets whose base or quote asset is not valid in a symbol.
     pub skipped: u32,
     /// Markets left out because of `limits.symbols`.
     pub over_cap: u32,
@@ -49,7 +49,7 @@ pub struct ListChange {
 pub struct EmptyList;
 
 impl Listing {
-    /// The name for requests of candles.
+    /// The name of the market in requests for candles.
     pub fn candle_id(&self) -> &str {
         self.candle_id.as_deref().unwrap_or(&self.ticker_id)
     }
@@ -77,14 +77,14 @@ pub(super) struct Roster {
     pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
     /// Active markets quoted in these assets are tracked besides the named ones; `None`: all active ones.
     wanted: Option<Vec<String>>,
-    /// By symbol. Boxed, because the symbols of one source may be few among all.
+    /// By symbol. Boxed, because one source may have only few of all symbols.
     listings: Vec<Option<Box<Listing>>>,
     /// From ticker ids to symbols.
     pub(super) routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     pub(super) staging: Option<Staging>,
-    /// The markets that the last list lacked and that have stayed.
+    /// The markets that the last list lacked, and that are tracked nevertheless.
     doubted: BTreeSet<SymbolId>,
     /// How many of them are not reported yet.
     pub(super) newly_doubted: usize,
@@ -98,7 +98,7 @@ pub(super) struct Staging {
     said: BTreeMap<SymbolId, Option<Box<Listing>>>,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
-    /// What the list changes. Before it is applied, only the counts of markets that are left out are known.
+    /// What the list changes. Until it is applied, only `skipped` and `over_cap` are known.
     pub(super) change: ListChange,
     skipped_example: Option<String>,
 }
@@ -125,8 +125,8 @@ impl Roster {
         }
     }
 
-    /// Tracks what the configuration now says. Listings that it does not want are dropped; those that it
-    /// wants besides come with the next list.
+    /// Applies a new configuration. Listings that it does not want are dropped. Markets that it newly wants
+    /// come with the next list.
     pub(super) fn select(
         &mut self,
         source: &SourceConfig,
@@ -144,7 +144,7 @@ impl Roster {
         self.route();
     }
 
-    /// Tracks nothing any more.
+    /// Stops tracking all markets.
     pub(super) fn retire(&mut self) {
         let id = std::mem::take(&mut self.id);
         *self = Roster { id, wanted: Some(Vec::new()), ..Roster::default() };
@@ -162,7 +162,7 @@ impl Roster {
         self.listing(symbol).is_some() || self.names(symbol) || self.remembered.contains(&symbol)
     }
 
-    /// True if a market with this quote asset and status is tracked although it is not named.
+    /// True if a market with this quote asset and status is tracked without being named.
     pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
         let is_wanted = |assets: &Vec<String>| assets.iter().any(|asset| asset == quote);
         active && self.wanted.as_ref().is_none_or(is_wanted)
@@ -173,8 +173,8 @@ impl Roster {
         self.staging.get_or_insert_default()
     }
 
-    /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
-    /// beats an inactive one.
+    /// Stages one tracked market. If two markets have the same symbol, the first one wins, but an
+    /// active one beats an inactive one.
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) {
         let before = (self.listings.get(symbol.index())).and_then(|before| before.as_deref());
         let said = &mut self.staging.get_or_insert_default().said;
@@ -184,8 +184,8 @@ impl Roster {
         }
     }
 
-    /// Tracks these symbols of an earlier run's list. If the first list of this run has come, symbols that it
-    /// has are taken out of `symbols`: their listings hold.
+    /// Tracks these symbols of an earlier run's list. Symbols that this run's list already has are taken out
+    /// of `symbols`: their listings are newer.
     pub(super) fn remember(&mut self, symbols: &mut Vec<SymbolId>) {
         symbols.retain(|symbol| self.listing(*symbol).is_none());
         if self.has_list {
@@ -195,9 +195,9 @@ impl Roster {
         self.remembered.extend(&*symbols);
     }
 
-    /// Keeps markets that the list lacks and may have left out by mistake: markets whose tickers still come;
-    /// markets of an earlier run, of which nobody knows whether tickers come; and all of them if they are
-    /// many. A market that the list before lacked, too, is not kept.
+    /// Keeps markets that the list may lack by mistake: markets whose tickers still arrive, and markets of an
+    /// earlier run, whose tickers may arrive. If the list lacks many markets, all of them are kept. A market
+    /// that the previous list lacked too is not kept.
     pub(super) fn doubt(&mut self, is_quoted: impl Fn(SymbolId) -> bool) {
         let Some(staging) = &mut self.staging else {
             return;
@@ -216,7 +216,7 @@ impl Roster {
         self.newly_doubted = self.doubted.len();
     }
 
-    /// The symbols about which something changes with this list.
+    /// The symbols that this list may change.
     pub(super) fn touched_by(&self, staging: &Staging) -> BTreeSet<SymbolId> {
         let gone = listed(&self.listings).map(|(symbol, _)| symbol);
         let gone = gone.filter(|symbol| !staging.said.contains_key(symbol));
@@ -224,13 +224,13 @@ impl Roster {
         let mut touched: BTreeSet<SymbolId> = gone.chain(new).collect();
         touched.extend(&self.remembered);
         if !self.has_list {
-            // Named symbols that the first list does not have turn inactive.
+            // Named symbols that the first list lacks become inactive.
             touched.extend(&self.named);
         }
         touched
     }
 
-    /// Tracks the markets of this list in place of those before.
+    /// Tracks the markets of this list instead of the previous list's.
     pub(super) fn replace(&mut self, staging: Staging) {
         self.has_list = true;
         self.remembered.retain(|symbol| self.doubted.contains(symbol));
@@ -248,14 +248,14 @@ impl Roster {
         self.route();
     }
 
-    /// Maps the ticker ids to their symbols. All ids are mapped anew, because two markets may swap their ids.
-    /// If a faulty list has one ticker id for two markets, the lower symbol gets it.
+    /// Maps all ticker ids to their symbols again, because two markets may swap their ids. If a faulty list
+    /// has one ticker id for two markets, the lower symbol gets it.
     fn route(&mut self) {
         let routes = listed(&self.listings).rev();
         self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();
     }
 
-    /// The named symbols that the applied list does not have and that were not logged before.
+    /// The named symbols that the applied list lacks, and that were not logged before.
     pub(super) fn newly_missing(&mut self) -> Vec<SymbolId> {
         let named = self.named.iter().copied();
         let mut missing: Vec<_> = named.filter(|it| self.listing(*it).is_none()).collect();
@@ -263,7 +263,7 @@ impl Roster {
         missing
     }
 
-    /// Warns once of markets that a list had to leave out.
+    /// Logs once that markets of a list were left out.
     pub(super) fn warn_of(&mut self, staging: &Staging) {
         if let Some(example) = &staging.skipped_example
             && !std::mem::replace(&mut self.warned.skipped, true)
@@ -287,7 +287,7 @@ impl Roster {
     }
 }
 
-/// The listings that there are, by symbol.
+/// The existing listings, with their symbols.
 fn listed(
     listings: &[Option<Box<Listing>>],
 ) -> impl DoubleEndedIterator<Item = (SymbolId, &Listing)> {
@@ -296,7 +296,7 @@ fn listed(
 }
 
 impl Staging {
-    /// Counts a market whose symbol cannot be written.
+    /// Counts a market whose base or quote asset is not valid in a symbol.
     pub(super) fn skip(&mut self, info: &MarketInfo) {
         self.change.skipped += 1;
         if self.skipped_example.is_none() {

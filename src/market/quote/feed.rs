@@ -1,7 +1,7 @@
-//! The quotes of one source, and which of them are stale. Each state of a quote has a version of its own.
+//! A feed: the quotes of one source, and which of them are stale. Each state of a quote has its own version.
 //!
-//! Owns the flags of staleness, the time at which the next one may change, and, for each newly tracked
-//! symbol, what must happen before a missing quote means that the exchange has none.
+//! Owns the flags of staleness and the time at which the next one may change. For each newly tracked symbol,
+//! it knows what must happen before a missing quote means that the exchange has none.
 
 use super::super::symbol::{SourceId, SymbolId};
 use super::super::touched::Touched;
@@ -12,8 +12,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A quote that was stale answers again for its symbol once it has been fresh for so many seconds, if another
-/// source has a fresh one: a source that is late now and then does not change places with it each time.
+/// Seconds for which a returning quote must be fresh before it is preferred to another source's fresh quote.
+/// So a source that is late now and then does not cause a change of source each time.
 pub(super) const RETURN_AFTER_S: u32 = 10;
 
 /// The latest figures of one symbol at one source.
@@ -23,27 +23,30 @@ pub struct Quote {
     pub symbol: SymbolId,
     /// The source.
     pub source: SourceId,
-    /// The normalized figures: zero prices are `None`, and what follows exactly is computed.
+    /// The normalized figures: zero prices are `None`, and missing figures are computed if they
+    /// follow exactly from others.
     pub ticker: Ticker,
     /// When the last successful poll that contained this quote was received.
     pub received_at: UnixMs,
-    /// Increases whenever anything here changes. No two quotes ever share one.
+    /// Increases whenever anything here changes. No two quotes ever share a version.
     pub version: u64,
-    /// Meaningless if it is restored: an `Option` would take 8 bytes more.
+    /// When the quote was last received. Meaningless if it is restored: an `Option` would take 8
+    /// bytes more.
     received: Mono,
     restored: bool,
     pub(super) stale: bool,
-    /// The second since which it is fresh again, until that has lasted for [`RETURN_AFTER_S`]; else 0.
+    /// The second since which the quote is fresh again. 0 once that has lasted for [`RETURN_AFTER_S`], and
+    /// for quotes that were never stale.
     pub(super) returning: u32,
     pub(super) rendered: OnceCell<Box<[u8]>>,
 }
 
-/// A quote that has become stale, or returns: another source may answer for its symbol now.
+/// A quote that has become stale, or returns: the source that serves its symbol may change now.
 #[derive(Clone, Copy, Debug)]
 pub struct QuoteTurn {
-    /// Its source.
+    /// The source of the quote.
     pub source: SourceId,
-    /// Its symbol.
+    /// The symbol of the quote.
     pub symbol: SymbolId,
     /// True if it has been fresh for `RETURN_AFTER_S` seconds again; false if it has become stale.
     pub returns: bool,
@@ -54,9 +57,9 @@ pub struct QuoteTurn {
 pub struct QuoteCounts {
     /// Quotes held, over all sources.
     pub cached: usize,
-    /// Those that are not stale.
+    /// Quotes that are not stale.
     pub fresh: usize,
-    /// Those that are.
+    /// Quotes that are stale.
     pub stale: usize,
     /// Symbols with a quote of at least one source.
     pub symbols: usize,
@@ -72,7 +75,7 @@ pub(super) struct Totals {
     pub(super) version: u64,
     pub(super) turns: Vec<QuoteTurn>,
     pub(super) touched: Touched,
-    /// `fresh` and `stale` are not kept.
+    /// `fresh` and `stale` are always 0 here.
     pub(super) counts: QuoteCounts,
 }
 
@@ -86,7 +89,7 @@ impl Totals {
 }
 
 impl Quote {
-    /// True if it is too old, frozen or only restored.
+    /// True if the quote is too old, frozen or only restored.
     pub fn stale(&self) -> bool {
         self.stale
     }
@@ -96,8 +99,8 @@ impl Quote {
         self.rendered.get_or_init(|| make(self))
     }
 
-    /// When this quote was last received, if the next one tells that somebody has traded since: the last
-    /// price differs, or more was traded in 24 hours.
+    /// When this quote was last received, if the next ticker shows that somebody has traded since: its last
+    /// price differs, or a 24-hour volume is greater. `None` if this quote is stale.
     pub fn traded_since(&self, next: &Ticker) -> Option<Mono> {
         let (before, after) = (&self.ticker, next);
         let volumes = [
@@ -109,7 +112,7 @@ impl Quote {
         (is_traded && !self.stale).then_some(self.received)
     }
 
-    /// A quote that was received now, or in an earlier process if `received` is `None`.
+    /// A quote that was received at `received`, or in an earlier process if that is `None`.
     pub(super) fn new(
         (source, symbol): (SourceId, SymbolId),
         ticker: Ticker,
@@ -130,8 +133,8 @@ impl Quote {
         }
     }
 
-    /// Applies new figures. Returns true if they differ. The quote is fresh now, unless its source is frozen;
-    /// it was stale if it had not been received for `stale_after`.
+    /// Applies new figures. Returns true if they differ. The quote is now fresh, unless its source is frozen.
+    /// It counts as returning if it was stale, or had not been received for `stale_after`.
     pub(super) fn receive(
         &mut self,
         ticker: Ticker,
@@ -159,7 +162,7 @@ impl Quote {
         changed
     }
 
-    /// When it was received in this process; `None`: not yet, it was only restored.
+    /// When the quote was received in this process. `None` if it was only restored.
     pub(super) fn received(&self) -> Option<Mono> {
         (!self.restored).then_some(self.received)
     }
@@ -183,8 +186,8 @@ impl Quote {
         self.rendered.take();
     }
 
-    /// The order of receipt. The wall clock may have been set back, so it decides only between
-    /// restored quotes, which were all received before this process started.
+    /// The order of receipt. Restored quotes come first, in the order of the wall clock. The wall
+    /// clock may have been set back, so it does not order other quotes.
     pub(super) fn age_key(&self) -> (Option<Mono>, UnixMs) {
         (self.received(), self.received_at)
     }
@@ -195,7 +198,7 @@ impl Quote {
 pub enum Awaited {
     /// A market list.
     List,
-    /// A poll that is begun after it.
+    /// A poll that begins after the market list.
     Poll,
     /// The end of that poll.
     PollEnd,
@@ -208,13 +211,13 @@ pub(super) struct Feed {
     pub(super) quotes: Vec<Option<Box<Quote>>>,
     pub(super) stale_after: Duration,
     pub(super) frozen_after: Duration,
-    /// No fresh quote becomes stale before this; `None` if none is fresh.
+    /// No fresh quote becomes stale before this time. `None` if no quote is fresh.
     pub(super) next_stale: Option<Mono>,
     pub(super) last_change: Option<Mono>,
     /// The number of stale quotes.
     pub(super) stale: usize,
     pub(super) frozen: bool,
-    /// Symbols that no finished poll has asked for, by what they wait for.
+    /// Symbols that no finished poll has requested, by what they wait for.
     pub(super) awaited: [BTreeSet<SymbolId>; 3],
 }
 
@@ -227,7 +230,7 @@ impl Feed {
         }
     }
 
-    /// Scans every quote and corrects the flags. Returns the number of changes.
+    /// Visits every quote and corrects its flag. Returns the number of changes.
     pub(super) fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
         let (mut turned, mut next_stale) = (0, None);
         for quote in self.quotes.iter_mut().flatten() {

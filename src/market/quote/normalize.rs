@@ -1,8 +1,8 @@
-//! Normalization: what is done to a ticker before it is stored.
+//! Normalization: checks and completes a ticker before it is stored.
 //!
 //! Owns the rules by which figures are refused, treated as unknown, or computed. It never rounds a
-//! sent figure, and computes only what follows exactly, except the percentage, which has a fixed
-//! number of places.
+//! figure that the exchange sent. It computes only figures that follow exactly. The percentage is
+//! the exception: it is rounded to a fixed number of places.
 
 use crate::decimal::Decimal;
 use crate::record::Ticker;
@@ -15,8 +15,8 @@ const PERCENTAGE_PLACES: u32 = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuoteReject;
 
-/// Refuses impossible figures, clears unknown ones, fills in what follows from others. Applying it
-/// twice is the same as once.
+/// Refuses impossible figures, clears unknown ones, and computes missing ones. A second call
+/// changes nothing.
 pub(super) fn normalize(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     let Ticker { bid, ask, open, high, low, .. } = &*ticker;
     let Ticker { bid_volume, ask_volume, base_volume, quote_volume, .. } = &*ticker;
@@ -24,7 +24,7 @@ pub(super) fn normalize(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     if !ticker.last.is_positive() || figures.into_iter().flatten().any(Decimal::is_negative) {
         return Err(QuoteReject);
     }
-    // A price of zero means that the exchange knows none.
+    // A price of zero means that the exchange has no price.
     let Ticker { bid, ask, open, high, low, .. } = ticker;
     for price in [bid, ask, open, high, low] {
         price.take_if(|price| price.is_zero());
@@ -36,13 +36,13 @@ pub(super) fn normalize(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     if ticker.ask.is_none() {
         ticker.ask_volume = None;
     }
-    // Exchanges without a time write zero.
+    // Some exchanges send zero if they have no time.
     ticker.timestamp = ticker.timestamp.filter(|time| time.0 > 0);
     compute(ticker);
     Ok(())
 }
 
-/// The three figures that follow from others, where the exchange does not send them.
+/// Computes the figures that the exchange did not send: change, open and percentage.
 fn compute(ticker: &mut Ticker) {
     match (&ticker.change, &ticker.open) {
         (None, Some(open)) => ticker.change = ticker.last.checked_sub(open),

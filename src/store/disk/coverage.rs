@@ -1,10 +1,10 @@
-//! The covered times of a series: the interval set that the table `span` holds.
+//! The covered times of a series: the interval set in the table `span`.
 //!
-//! Adding or removing a range looks only at the rows that overlap or touch it, so the number of the
-//! other rows does not matter.
+//! Adding or removing a range reads only the rows that overlap or touch it, so the cost does not
+//! depend on the number of rows.
 //!
-//! Invariant: the ranges of a series are not empty, and neither overlap nor touch. A row that breaks
-//! this is ignored by a read, and deleted when a range is added over it.
+//! Invariant: the ranges of a series are not empty, and neither overlap nor touch. A read ignores a row that
+//! breaks this. Adding a range over such a row deletes the row.
 
 use super::row::{SeriesRow, slot};
 use super::sqlite::Database;
@@ -61,7 +61,7 @@ fn touching(
         if span.is_empty() || !is_apart || !series.checksum.holds(row) {
             broken.push(span.start);
         } else if span.end < times.start {
-            // The ranges do not touch each other, so all that follow end even earlier.
+            // The ranges do not touch each other, so all following ranges end even earlier.
             break;
         } else {
             touching.push(span);

@@ -17,12 +17,12 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For
-/// a larger file this would take seconds: damage in it is noticed when the damaged page is read.
+/// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For a larger
+/// file this would take seconds. Its damage is noticed when a damaged page is read.
 pub(super) const CHECKED_BYTES: u64 = 64 << 20;
 
-/// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the
-/// changed pages into the file, and is cheaper the more flushes have changed the same page.
+/// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the changed
+/// pages into the file. It is cheaper if several flushes have changed the same pages.
 const FLUSHES_PER_CHECKPOINT: u32 = 10;
 
 const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -35,22 +35,23 @@ pub(super) struct HistoryFile {
     pub(super) db: Database,
     flushes: u32,
     path: PathBuf,
-    /// The file and its log. SQLite keeps writing to a file that was removed, and what it writes is
-    /// lost when the process ends.
+    /// The identity of the file and of its log. SQLite keeps writing to a removed file, and all of
+    /// that is lost when the process ends.
     identity: Option<(u64, u64)>,
     log: Option<(u64, u64)>,
     lock: Lock,
 }
 
-/// Device and inode of the file that has this name now. No other file has both while this one is open. This
-/// must not open the file: closing it again would drop SQLite's locks.
+/// Device and inode of the file that has this name now. No other file has the same ones while this file is
+/// open. This must not open the file: closing it again would drop SQLite's locks.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let about = fs::metadata(path).ok()?;
     Some((about.dev(), about.ino()))
 }
 
 impl HistoryFile {
-    /// Opens the file, or creates it if it does not exist. Checks it completely up to this size.
+    /// Opens the file, or creates it if it does not exist. Checks it completely if it has at most
+    /// `checked` bytes.
     pub(super) fn open(path: &Path, checked: u64) -> Result<(HistoryFile, Opened), OpenError> {
         at_resolved(path, |path| {
             let lock = Lock::take(path)?;
@@ -81,7 +82,7 @@ impl HistoryFile {
         if self.flushes < FLUSHES_PER_CHECKPOINT {
             return Ok(());
         }
-        // Reset first: after a failure, the next try comes after as many flushes.
+        // The count is reset first: after a failure, the next try comes after as many flushes.
         self.flushes = 0;
         self.db.checkpoint()
     }
@@ -91,13 +92,13 @@ impl HistoryFile {
         identity(&self.path) != self.identity
     }
 
-    /// Closes a file that was removed or replaced, and sets its log aside: SQLite would take it for
+    /// Closes a file that was removed or replaced, and renames its log: SQLite would take it for
     /// the log of the next file with this name.
     pub(super) fn clear_away(self) {
         let log = log_of(&self.path);
         let is_ours = !self.path.exists() || identity(&log) == self.log;
         let path = self.path.clone();
-        // Holds the lock until this function returns.
+        // The lock is held until this function returns.
         let _lock = self.abandon();
         if is_ours {
             // If this fails, opening the next file reports why.
@@ -120,7 +121,7 @@ impl HistoryFile {
 
     /// Closes a file without writing to it. Returns its lock.
     pub(super) fn abandon(self) -> Lock {
-        // The connection leaves the log unchanged. An error here is not worth reporting.
+        // The connection leaves the log unchanged. An error does not matter here.
         let _ = self.db.close();
         self.lock
     }
@@ -153,7 +154,7 @@ fn set_log_aside(path: &Path) -> Result<bool, Unusable> {
     if_there(fs::rename(log_of(path), beside(path, LOG_SET_ASIDE)))
 }
 
-/// True if this was done to a file, and false if there is none.
+/// Returns true if the operation succeeded, and false if its file does not exist.
 pub(super) fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
     match done {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -161,10 +162,10 @@ pub(super) fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
     }
 }
 
-/// Does this with the path without symbolic links. So the log and the lock are next to the file itself,
+/// Calls `work` with the path without symbolic links. So the log and the lock are next to the file itself,
 /// and two names of one file share one lock.
 ///
-/// Anything but a regular file is refused before it is opened: opening a pipe blocks.
+/// Anything but a regular file is refused before it is opened, because opening a pipe blocks.
 pub(super) fn at_resolved<T>(
     path: &Path,
     work: impl FnOnce(&Path) -> Result<T, Unusable>,
@@ -177,7 +178,7 @@ pub(super) fn at_resolved<T>(
     done.map_err(|why| why.at(&path))
 }
 
-/// The path without symbolic links, also of a file that does not exist.
+/// The path without symbolic links. The file need not exist.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     let found = fs::canonicalize(path);
     if !matches!(&found, Err(error) if error.kind() == ErrorKind::NotFound) {
@@ -194,7 +195,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Creates the file under another name and renames it when it is complete, so that a crash leaves
-/// nothing that looks like a damaged history.
+/// no file that looks damaged.
 fn create(path: &Path) -> Result<(), Unusable> {
     let draft = beside(path, "-new");
     for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {
@@ -205,7 +206,7 @@ fn create(path: &Path) -> Result<(), Unusable> {
     db.execute("PRAGMA journal_mode = WAL")?;
     db.leave_log(false)?;
     db.close()?;
-    // An empty file may already exist, created for its mode. The mode is kept.
+    // A person may have created an empty file to set its mode. The mode is kept.
     if let Ok(about) = fs::metadata(path) {
         fs::set_permissions(&draft, about.permissions())?;
     }
@@ -236,7 +237,8 @@ fn open_database(
     }
 }
 
-/// Returns the version of its tables, if they were brought up to date.
+/// Checks and upgrades the database. Returns the former version of its tables, if they were
+/// upgraded.
 fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<Option<u32>, Unusable> {
     check_content(db, look, checked)?;
     if db.text("PRAGMA journal_mode")? != "wal" {
@@ -250,7 +252,8 @@ fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<Option<u32>, U
     }
 }
 
-/// Checks that the file is marketd's and complete, including its log; all its content up to this size.
+/// Checks that the file is marketd's and complete, including its log. Checks all of its content if it has at
+/// most `checked` bytes.
 pub(super) fn check_content(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
     let id = db.number("PRAGMA application_id")?;
     let version = version(db)?;
@@ -276,6 +279,6 @@ pub(super) fn check_content(db: &Database, look: &Look, checked: u64) -> Result<
 
 fn version(db: &Database) -> Result<u32, StoreError> {
     let version = db.number("PRAGMA user_version")?;
-    // A negative version is not one of ours: it counts as newer.
+    // No marketd writes a negative version: it counts as newer.
     Ok(u32::try_from(version).unwrap_or(u32::MAX))
 }

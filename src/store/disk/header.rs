@@ -16,7 +16,7 @@ const HEADER: usize = 100;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// A file whose header is that of a history file.
+/// The facts of a file with the header of a history file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Look {
     /// Size of the file in bytes.
@@ -27,8 +27,9 @@ pub(super) struct Look {
     pub(super) log: u64,
 }
 
-/// Checks the file, opened like this. `None` if it does not exist or is empty, which SQLite treats as new.
-/// A file that cannot be opened to be written is an error: SQLite would open it and fail at the first write.
+/// Checks the file, which is opened with these options. `None` if it does not exist or is empty, which SQLite
+/// treats as new. It is an error if the options ask for writing and the file cannot be written: SQLite would
+/// open it and fail at the first write.
 pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<Option<Look>, Unusable> {
     let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
     let file = match options.open(path) {
@@ -95,7 +96,7 @@ fn judge(header: &[u8], bytes: u64, log: u64) -> Result<Look, Unusable> {
     Ok(Look { bytes, page, log })
 }
 
-/// The meaning of an I/O error: a wrong path needs a person, other errors may pass.
+/// The meaning of an I/O error: a person must correct a wrong path; other errors may go away.
 impl From<io::Error> for Unusable {
     fn from(error: io::Error) -> Unusable {
         let reason = error.to_string();
@@ -126,7 +127,7 @@ impl From<StoreError> for Unusable {
     }
 }
 
-/// Joins the lines of SQLite's message into one, for the log.
+/// The error of a damaged file. Joins the lines of SQLite's message into one, for the log.
 pub(super) fn damaged(what: &str) -> Unusable {
     let lines: Vec<&str> = what.lines().map(str::trim).collect();
     Unusable::Damaged(lines.join(" "))
@@ -136,7 +137,7 @@ pub(super) fn damaged(what: &str) -> Unusable {
 ///
 /// It is on a file of its own next to the history file. It is held while the history file is open, and
 /// contains the holder's process id. SQLite's own locks are not used for this, so other programs may read the
-/// history meanwhile.
+/// history at the same time.
 ///
 /// The lock file is never removed: if it were, two processes could hold locks on two files of the same name.
 /// The kernel releases the lock when the process ends.
@@ -150,7 +151,7 @@ impl Lock {
         options.read(true).write(true).create(true).truncate(false);
         let name = beside(path, "-lock");
         options.open(&name).map_err(|error| {
-            // The report names the history file, which may be sound.
+            // The report also names the lock file, because the history file may be good.
             let kind = error.kind();
             Unusable::from(io::Error::new(kind, format!("{}: {error}", name.display())))
         })
@@ -159,7 +160,8 @@ impl Lock {
     /// Takes the lock of the history file at this path.
     pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
         let mut file = Lock::file(path)?;
-        // One that root creates would keep the owner of the history file away. For others this fails.
+        // A lock file that root creates would keep the owner of the history file from locking. For other
+        // users this fails, and need not be done.
         if let Ok(about) = std::fs::metadata(path) {
             let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
         }
@@ -173,7 +175,7 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        // An error is ignored: then the message of the other process does not name this one.
+        // An error only means that the message of another process cannot name this one.
         let _ = (file.set_len(0)).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Lock(file))
     }

@@ -2,10 +2,10 @@
 //!
 //! Owns the history file and its state: open, closed until the next job, or given up.
 //!
-//! It reports each change of that state. It never drops a batch: a batch that could not be written goes back
-//! with the reply. It never writes again to a damaged file, and never ends before it is told to.
+//! It reports each change of this state. It never drops a batch: a batch that could not be written goes back
+//! with the reply. It never writes again to a damaged file, and never ends before it is told to end.
 //!
-//! Each file imports only from those below it:
+//! Each file imports only from files below it:
 //!
 //! ```text
 //! tools                what a person does with the file
@@ -41,10 +41,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-/// Series, quotes or markets in one answer: some 40 KB.
+/// Most series, quotes or markets in one answer: some 40 KB.
 const PIECE: usize = 64;
 
-/// Does jobs until [`DiskJob::Stop`] comes, or until the queue has no sender.
+/// Does jobs until [`DiskJob::Stop`] comes, or until the queue has no sender any more.
 pub(super) fn run(
     path: PathBuf,
     jobs: Receiver<DiskJob>,
@@ -57,7 +57,7 @@ pub(super) fn run(
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let mut holder = Holder::new(path, Replies { queue, wake });
     let _ = holder.with(|_, _| Ok(()));
-    // False after a failed checkpoint.
+    // False if the last checkpoint failed.
     let mut checkpoints = true;
     for job in jobs {
         match job {
@@ -89,7 +89,7 @@ pub(super) fn run(
     holder.replies.send(Reply::Stopped(closed));
 }
 
-/// Logs only changes.
+/// Logs the result of a checkpoint if it differs from the last one.
 fn log_checkpoint(moved: &Result<(), StoreError>, worked: bool) {
     match moved {
         Err(error) if worked => {
@@ -119,7 +119,7 @@ fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
     }
 }
 
-/// After so many reports of damage by SQLite, the file counts as damaged, even if a complete check finds no
+/// After this many reports of damage by SQLite, the file counts as damaged, even if a complete check finds no
 /// damage: the disk fails too often.
 const MAX_DOUBTS: u32 = 3;
 
@@ -142,15 +142,15 @@ struct Holder {
 
 enum State {
     Open(Box<HistoryFile>),
-    /// The next job opens it.
+    /// The next job opens the file.
     Closed,
-    /// It is never opened again.
+    /// The file is never opened again.
     GivenUp,
 }
 
 impl Replies {
     fn send(&self, reply: Reply) {
-        // Without a receiver the loop has ended, and the queue of jobs ends too.
+        // An error means that the loop has ended. The queue of jobs ends too.
         let _ = self.queue.send(reply);
         (self.wake)();
     }
@@ -162,8 +162,8 @@ impl Holder {
         Holder { path, replies, state: State::Closed, reported: None, doubts: 0 }
     }
 
-    /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
-    /// or checked as the error requires.
+    /// Opens the file if it is closed, and runs `work` on it. After an error, closes or checks the
+    /// file as the error requires.
     fn with<T>(
         &mut self,
         work: impl FnOnce(&mut HistoryFile, &Replies) -> Result<T, StoreError>,
@@ -181,8 +181,8 @@ impl Holder {
                 let what = what.clone();
                 self.doubt(what);
             }
-            // SQLite may remember such a state, for example that the file is read-only, for as long
-            // as the file is open.
+            // SQLite may remember an error, for example that the file is read-only, as long as the
+            // file is open.
             Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
                 self.abandon(State::Closed);
             }
@@ -193,8 +193,8 @@ impl Holder {
         done
     }
 
-    /// Closes a file that was removed or replaced, and reports it: what was written to it is lost.
-    /// The file that has its name now is opened, or a new one is created.
+    /// Closes a file that was removed or replaced, and reports it: everything written to it is
+    /// lost. Then the file that now has its name is opened, or a new one is created.
     fn check_identity(&mut self) {
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Open(file) if file.has_gone() => {
@@ -219,7 +219,7 @@ impl Holder {
 
     fn open(&mut self, checked: u64) {
         let opened = match HistoryFile::open(&self.path, checked) {
-            // This too may be a single failed read.
+            // This may also be a single failed read, so it is tried twice.
             Err(OpenError { why: Unusable::Damaged(_), .. }) => {
                 HistoryFile::open(&self.path, checked)
             }
@@ -232,7 +232,7 @@ impl Holder {
                     self.replies.send(Reply::Opened(opened));
                 }
             }
-            // Its directory was removed, or the file system was unmounted: it may come back.
+            // The directory was removed, or the file system was unmounted. It may come back.
             Err(OpenError { path, why: Unusable::Unreachable(reason) })
                 if self.reported.is_some() =>
             {

@@ -1,4 +1,4 @@
-//! Reads candles of a range, and what a load needs: all series, quotes and markets.
+//! Reads candles of a range. For a load, reads all series, quotes and markets.
 //!
 //! A candle is returned only if it is sound, aligned and in a covered slot. Other rows are skipped
 //! and counted. Reading never changes the file.

@@ -1,7 +1,7 @@
 //! Converts rows of the file to records, and back; the series of the file, and the checksums of its rows.
 //!
-//! Owns the units: slots and milliseconds in memory, seconds on disk, decimals as their texts. Each
-//! value that is read is checked, because a person may have edited the file, or the disk may have
+//! Owns the units: slots and milliseconds in memory, seconds on disk, decimals as text. Each value
+//! is checked when it is read, because a person may have edited the file, or the disk may have
 //! failed.
 
 use super::sqlite::{Database, OptionalExtension, Result, Row, Value, ValueRef};
@@ -11,16 +11,15 @@ use crate::record::{Bounds, Candle, MarketRules, Ticker};
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// The end of the year 9999, in seconds: later years have five digits. No slot at or after it is
-/// stored.
+/// The end of the year 9999, in seconds: later years have five digits. No later slot is stored.
 const END_OF_TIME: i64 = 253_402_300_800;
 
-/// The columns of `candle` that [`candle`] reads, in its order.
+/// The columns of the table `candle`, in the order in which [`candle`] reads them.
 pub(super) const CANDLE: &str = "time, open, high, low, close, volume, seal";
 
-/// A record that is stored under the names of a source and a symbol.
+/// A record that is stored by source and symbol.
 pub(super) trait Record: Sized {
-    /// Its table.
+    /// The table of these records.
     const TABLE: &str;
 
     /// The columns between the names and the checksum.
@@ -139,31 +138,31 @@ pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The checksum of a row, which is stored in its column `seal`.
+/// The checksum of a row, which is stored in its column `seal`. It is a 32-bit FNV-1a hash (Fowler,
+/// Noll and Vo), in which a change of one byte always changes the result.
 ///
 /// SQLite notices a page that is inconsistent, but not a digit that has become another digit. A row whose
 /// checksum does not match is never served. The checksum also covers the name of the row's series, so a row
-/// that was moved to another series is noticed. It protects from failing disks and from mistakes by hand, not
-/// from an attacker: whoever can write the file can compute checksums.
+/// that was moved to another series is noticed. It protects against failing disks and human mistakes, but not
+/// against an attacker, who can compute checksums too.
 ///
-/// The checksum of the values so far: a 32-bit FNV-1a hash (Fowler, Noll and Vo), in which a change
-/// of one byte always changes the result.
+/// This is the checksum of the values so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checksum(u32);
 
 impl Checksum {
-    /// The checksum of no value.
+    /// The checksum before the first value.
     pub(super) fn new() -> Checksum {
         Checksum(0x811c_9dc5)
     }
 
-    /// The checksum of a series' name, with which the checksum of each of its rows begins.
+    /// The checksum of a series' name. The checksums of its rows continue from it.
     pub(super) fn of_series(series: &SeriesName) -> Checksum {
         let names = [&*series.source, &*series.symbol, series.interval.name()];
         names.iter().fold(Checksum::new(), |sum, name| sum.text(name.as_bytes()))
     }
 
-    /// The checksum of the values so far and these.
+    /// The checksum after these values.
     pub(super) fn with_all(self, values: &[Value]) -> Checksum {
         values.iter().fold(self, |sum, value| sum.with(value.into()))
     }
@@ -174,25 +173,25 @@ impl Checksum {
         i64::from(folded) - 0x80_0000
     }
 
-    /// True if the last column holds the checksum of those before it.
+    /// True if the last column has the checksum of the columns before it.
     pub(super) fn holds(self, row: &Row<'_>) -> bool {
         row.get(row.as_ref().column_count() - 1) == Ok(self.with_row(row).number())
     }
 
-    /// The checksum of the values so far and of all values of a row but the last.
+    /// The checksum after all values of a row except the last.
     pub(super) fn with_row(self, row: &Row<'_>) -> Checksum {
         let columns = 0..row.as_ref().column_count() - 1;
         columns.fold(self, |sum, column| sum.with(row.get_ref(column).unwrap_or(ValueRef::Null)))
     }
 
     fn with(self, value: ValueRef<'_>) -> Checksum {
-        // The first byte is the kind of the value. The last byte of a text occurs in no text. So no
-        // two lists of values have the same bytes.
+        // The first byte is the kind of the value. A text ends with a byte that no text contains.
+        // So no two lists of values have the same bytes.
         match value {
             ValueRef::Null => self.bytes(&[0]),
             ValueRef::Integer(number) => self.bytes(&[1]).bytes(&number.to_le_bytes()),
             ValueRef::Text(text) => self.text(text),
-            // The tables hold no such values, so no row has a checksum of one.
+            // The tables have no such values, so no row has such a checksum.
             ValueRef::Real(_) | ValueRef::Blob(_) => self.bytes(&[3]),
         }
     }
@@ -211,7 +210,7 @@ impl Checksum {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeriesRow {
     pub(super) id: i64,
-    /// The checksum of its name, with which those of its rows begin.
+    /// The checksum of its name, from which the checksums of its rows continue.
     pub(super) checksum: Checksum,
 }
 
@@ -239,7 +238,7 @@ fn names(series: &SeriesName) -> [&str; 3] {
     [&series.source, &series.symbol, series.interval.name()]
 }
 
-/// The first and the last candle of a series, and how many it has.
+/// The first and the last candle of a series, and the number of candles.
 pub(super) fn extent(
     db: &Database,
     series: SeriesRow,

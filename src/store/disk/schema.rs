@@ -1,13 +1,13 @@
 //! The tables of the file, and the migrations from earlier versions.
 //!
 //! marketd reads the tables `series`, `candle`, `span`, `quote` and `market`. People read the views
-//! `candles`, `coverage` and `quotes` with `sqlite3 marketd.db`, also while marketd runs. Tables hold numbers
+//! `candles`, `coverage` and `quotes` with `sqlite3 marketd.db`, even while marketd runs. Tables have numbers
 //! as TEXT, with the digits that the exchange sent. Views show each number as a REAL, which SQL can compare
 //! and sum, and as its text.
 //!
-//! A table of a released version never changes, comments in its SQL included: [`missing`] compares the SQL.
-//! A change is a new entry of [`MIGRATIONS`]. Views are made anew by the last entry that has any: only these
-//! are kept here.
+//! The SQL of a table never changes after its release, not even its comments, because [`missing`] compares
+//! the SQL. A change is a new entry of [`MIGRATIONS`]. The last entry with views makes all views again, so
+//! only these are kept here.
 
 use super::sqlite::{Database, Result, text};
 use crate::history::StoreError;
@@ -21,9 +21,9 @@ pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] =
 /// with its key. Times are in seconds, which take four bytes until 2038; milliseconds would take six. The
 /// candles of a series are adjacent, so reading a range reads adjacent pages.
 ///
-/// The file never shrinks. Evicting the oldest candles of a series frees whole pages, and new candles
-/// reuse them before the file grows. `auto_vacuum` would move pages with every eviction, to free
-/// space that is needed again within a minute.
+/// The file never shrinks. Evicting the oldest candles of a series frees whole pages, and new candles reuse
+/// them before the file grows. `auto_vacuum` would move pages with every eviction, and free space that is
+/// needed again within a minute.
 const VERSION_1: &str = "
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -152,8 +152,8 @@ pub(super) fn migrate(db: &Database, from: u32, migrations: &[&str]) -> Result<(
     })
 }
 
-/// The first table or view that is missing or differs; `None` if there is none. Additional ones are
-/// allowed: a person may have added an index or a view.
+/// The first table or view that is missing or differs, if any. Additional ones are allowed: a
+/// person may have added an index or a view.
 pub(super) fn missing(db: &Database) -> Result<Option<String>, StoreError> {
     let model = Database::in_memory()?;
     migrate(&model, 0, &MIGRATIONS)?;

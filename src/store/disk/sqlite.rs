@@ -25,16 +25,16 @@ const SOUND_SQLITE: i32 = 3_051_003;
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= SOUND_SQLITE);
 
 /// How long a write waits for another program that writes to the file, such as the `sqlite3` shell.
-/// It is short because later jobs wait as well, and the batch is retried anyway.
+/// It is short, because later jobs wait too, and the batch is retried anyway.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// Statements that stay prepared: all that a batch, a read and a load use.
+/// Statements that stay prepared: all statements of a batch, a read and a load.
 const STATEMENTS: usize = 32;
 
-/// Every commit is on disk when it returns (FULL), and there are no automatic checkpoints. The file is not
-/// mapped into memory: with a mapped file, a failing disk would kill the process by a signal.
-/// `cell_size_check` finds more damage before a page is used. The log is truncated to 16 MiB when it
-/// restarts, because a long read or a large backfill may have let it grow.
+/// The settings of a connection. Every commit is on disk when it returns (FULL), and there are no automatic
+/// checkpoints. The file is not mapped into memory: with a mapped file, a failing disk would kill the process
+/// by a signal. `cell_size_check` finds more damage before a page is used. The log is truncated to 16 MiB
+/// when it restarts, because a long read or a large backfill may have let it grow.
 const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 0;
@@ -68,7 +68,7 @@ impl Database {
         Ok(Database(Connection::open_in_memory()?))
     }
 
-    /// Opens a file, which others may be using.
+    /// Opens a file, which other programs may be using.
     pub(super) fn open(path: &Path, flags: OpenFlags) -> Result<Database, StoreError> {
         if rusqlite::version_number() < SOUND_SQLITE {
             let version = rusqlite::version();
@@ -78,7 +78,8 @@ impl Database {
         }
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = Database(Connection::open_with_flags(path, flags)?);
-        // This comes first: closing after an error must not remove a log that was never read.
+        // This setting comes first: closing after an error must not remove a log that was never
+        // read.
         database.leave_log(true)?;
         database.busy_timeout(BUSY)?;
         database.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -86,8 +87,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens a file that has no log, to read it where nothing may be written to its directory. It takes no
-    /// locks, and does not see what others write meanwhile.
+    /// Opens a file that has no log for reading, without writing to its directory. It takes no locks, and
+    /// does not see later writes of other programs.
     pub(super) fn open_unlocked(path: &Path) -> Result<Database, StoreError> {
         let mut uri = b"file:".to_vec();
         for byte in path.as_os_str().as_bytes() {
@@ -101,8 +102,8 @@ impl Database {
         Database::open(Path::new(OsStr::from_bytes(&uri)), flags)
     }
 
-    /// Writes a copy without unused pages to a file that does not exist. If it fails, the journal that SQLite
-    /// left beside that file is removed here; the caller removes the file.
+    /// Writes a copy without unused pages to a file that does not exist. After a failure, this removes the
+    /// journal that SQLite left beside that file; the caller removes the file.
     pub(super) fn copy_into(&self, path: &Path) -> Result<(), StoreError> {
         let name = path.to_str();
         let name = name.ok_or_else(|| StoreError::Internal("its name is not UTF-8".to_string()))?;
@@ -114,7 +115,7 @@ impl Database {
         Ok(())
     }
 
-    /// Replaces all content by that of another file, in one transaction.
+    /// Replaces all content by the content of another file, in one transaction.
     pub(super) fn replace_by(&mut self, path: &Path) -> Result<(), StoreError> {
         let from = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         match Backup::new(&from, &mut self.0)?.step(-1)? {
@@ -123,8 +124,8 @@ impl Database {
         }
     }
 
-    /// Sets whether closing leaves the log as it is, as after [`Database::open`]. Otherwise the last
-    /// connection to close moves the log into the file and removes it.
+    /// Sets whether closing leaves the log as it is, which is the setting after [`Database::open`]. Otherwise
+    /// the last connection to close moves the log into the file and removes it.
     pub(super) fn leave_log(&self, leave: bool) -> Result<(), StoreError> {
         self.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave)?;
         Ok(())
@@ -171,15 +172,15 @@ impl Database {
         }
     }
 
-    /// Size of the file in bytes, including what is still in the log.
+    /// Size of the file in bytes, including pages that are still in the log.
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
         let pages = self.number("PRAGMA page_count")?;
         let size = self.number("PRAGMA page_size")?;
         Ok((pages * size).unsigned_abs())
     }
 
-    /// Bytes of the file that hold something, including what is still in the log. Free pages do not count:
-    /// SQLite reuses them before the file grows.
+    /// Used bytes of the file, including pages that are still in the log. Free pages do not count: SQLite
+    /// reuses them before the file grows.
     pub(super) fn used_bytes(&self) -> Result<u64, StoreError> {
         let free = self.number("PRAGMA freelist_count")?;
         let size = self.number("PRAGMA page_size")?;

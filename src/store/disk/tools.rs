@@ -1,9 +1,9 @@
-//! What a person does with the history file: export a series, copy the file, prune what nobody tracks, rename
-//! a source.
+//! The tools for the history file: export a series, copy the file, prune markets that no source tracks,
+//! rename a source.
 //!
-//! Reading works beside a running marketd, needs no permission to write, and changes nothing. What changes
-//! the file takes its lock, so it is refused while a marketd uses the file, and is done completely or not at
-//! all.
+//! Reading works beside a running marketd, needs no permission to write, and changes nothing. Tools that
+//! change the file take its lock, so they are refused while a marketd uses the file. They change it
+//! completely or not at all.
 
 use super::file::{
     CHECKED_BYTES, HistoryFile, at_resolved, check_content, if_there, look_to_write,
@@ -22,35 +22,35 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The history file, opened for reading alone.
+/// The history file, opened only for reading.
 pub struct HistoryReader {
     path: PathBuf,
     db: Database,
-    /// When the file was written last, if it was opened without its log: then no marketd used it, and what
-    /// was read holds only if none has written to it since.
+    /// When the file was written last, if it had no log when it was opened. Then no marketd was using it, and
+    /// the reads are valid only if none has written to it since.
     unlocked: Option<SystemTime>,
 }
 
-/// What is stored of one market.
+/// The stored data of one market.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredMarket {
-    /// Its series, and how many candles each has.
+    /// The stored intervals, and how many candles each has.
     pub series: Vec<(Stored, u64)>,
-    /// True if its last quote is stored.
+    /// True if the last quote is stored.
     pub has_quote: bool,
-    /// True if the exchange's rules for it are stored.
+    /// True if the exchange's rules are stored.
     pub has_rules: bool,
 }
 
-/// What is stored, by market.
+/// The stored data of all markets.
 pub type StoredMarkets = BTreeMap<QuoteName, StoredMarket>;
 
 impl HistoryReader {
-    /// Opens a file that exists; a marketd may be using it. Nothing is written beside it: where it has no
-    /// log, SQLite would make one.
+    /// Opens an existing file. A marketd may be using it. Nothing is written beside it: a file without a log
+    /// is opened in a way that makes SQLite create none.
     ///
     /// # Errors
-    /// If there is none, if it is not a history file, or if it cannot be read.
+    /// If the file does not exist, is not a history file, or cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         at_resolved(path, |path| {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
@@ -66,10 +66,11 @@ impl HistoryReader {
         })
     }
 
-    /// Confirms what was read.
+    /// Confirms that all reads so far are valid.
     ///
     /// # Errors
-    /// If a marketd has begun to write to the file since it was opened, and what was read may be torn.
+    /// If a marketd has begun to write to the file since it was opened, so that the reads may be
+    /// inconsistent.
     pub fn confirm(&self) -> Result<(), OpenError> {
         let written = fs::metadata(&self.path).and_then(|about| about.modified());
         match self.unlocked {
@@ -84,12 +85,12 @@ impl HistoryReader {
     /// Writes a copy of the file as of now to `copy`, which must not exist.
     ///
     /// # Errors
-    /// If the file cannot be read or the copy not be written.
+    /// If the file cannot be read, or the copy cannot be written.
     pub fn copy_into(&self, copy: &Path) -> Result<(), StoreError> {
         self.db.copy_into(copy)
     }
 
-    /// What is stored, by market.
+    /// The stored data of all markets.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -106,8 +107,8 @@ impl HistoryReader {
         Ok(read.map_err(|error| Unusable::from(error).at(&self.path))?.0)
     }
 
-    /// Passes the candles of these slots to `tell`, oldest first. Rows that are not sound are left out;
-    /// returns their number.
+    /// Passes the candles of these slots to `tell`, oldest first. Invalid rows are left out. Returns their
+    /// number.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -137,7 +138,7 @@ fn markets(db: &Database) -> Result<StoredMarkets, StoreError> {
     for (name, _) in read::records::<SavedQuote>(db)?.0 {
         all.entry(name).or_default().has_quote = true;
     }
-    // Who only reads leaves a file of version 1 as it is, without this table.
+    // A file of version 1 does not have this table, and reading does not upgrade it.
     if db.number("SELECT count(*) FROM sqlite_schema WHERE name = 'market'")? > 0 {
         for (name, _) in read::records::<MarketRules>(db)?.0 {
             all.entry(name).or_default().has_rules = true;
@@ -146,11 +147,13 @@ fn markets(db: &Database) -> Result<StoredMarkets, StoreError> {
     Ok(all)
 }
 
-/// Removes all that is stored of markets that `keep` does not want, by source and symbol, and gives their
-/// space back to the file system. Returns what it removed, and the size of the file afterwards in bytes.
+/// Removes the data of all markets for which `keep` returns false, and gives their space back to the file
+/// system. `keep` gets the source and the symbol. Returns the removed data, and the size of the file
+/// afterwards in bytes.
 ///
-/// The markets are removed from a copy, and a copy of that copy takes the place of the file's content in one
-/// transaction. SQLite's own `VACUUM` would come after the removal, and hold the file in memory.
+/// The markets are removed from a copy. A copy of this copy, without unused pages, replaces the file's
+/// content in one transaction. SQLite's own `VACUUM` would be a second step after the removal, and would hold
+/// the file in memory.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has been removed.
@@ -175,7 +178,7 @@ pub fn prune(
     })
 }
 
-/// Writes what the file has but these markets to `small`, by way of `draft`.
+/// Writes a copy without these markets to `small`. Uses `draft` on the way.
 fn copy_without(
     db: &Database,
     markets: &StoredMarkets,
@@ -192,13 +195,13 @@ fn copy_without(
 /// Why a source cannot get another id. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotRenamed {
-    /// Something of the other source is stored already.
+    /// Data of a source with the new id is stored already.
     Taken,
-    /// Nothing of the source is stored.
+    /// No data of the source is stored.
     Nothing,
 }
 
-/// What gets another source: all that is stored of `old`.
+/// The data that a rename would give to `new`: everything stored of `old`.
 pub fn renamed(
     mut stored: StoredMarkets,
     old: &str,
@@ -211,8 +214,8 @@ pub fn renamed(
     if stored.is_empty() { Err(NotRenamed::Nothing) } else { Ok(stored) }
 }
 
-/// Gives what is stored of a source to another source. Rows that are not sound do not come along. Returns
-/// what the other source has now.
+/// Renames a source: gives all of its stored data to another id. Invalid rows are left out. Returns the data
+/// of the new id.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has changed.
@@ -259,7 +262,7 @@ fn on_file<T>(
     let (mut file, _) = HistoryFile::open(path, CHECKED_BYTES)?;
     let done = work(&mut file.db);
     let closed = match file.close() {
-        // Somebody reads the file, or the disk is full: what was written is in its log.
+        // Another program reads the file, or the disk is full. The writes are safe in the log.
         Err(StoreError::Busy(_) | StoreError::Full(_)) => Ok(()),
         closed => closed.map_err(Unusable::from),
     };
@@ -270,7 +273,7 @@ fn market(SeriesName { source, symbol, .. }: SeriesName) -> QuoteName {
     QuoteName { source, symbol }
 }
 
-/// Removes all that is stored of a market.
+/// Removes all stored data of a market.
 fn remove(db: &Database, market: &QuoteName) -> Result<(), StoreError> {
     const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
     const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";

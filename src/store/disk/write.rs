@@ -3,7 +3,7 @@
 //! Owns the order in which changes become rows, and keeps the number of candles of each series. A
 //! candle that is already stored with the same numbers is not written again.
 //!
-//! It never begins or ends a transaction: the disk thread does, for one batch.
+//! The disk thread begins and ends the transaction of a batch.
 
 use super::coverage;
 use super::row::{Checksum, Record, SeriesRow, columns, extent, make_series, times};
@@ -87,7 +87,7 @@ fn write_series(
     Ok(())
 }
 
-/// Writes the records that differ from the records of the file: lists of markets rarely change.
+/// Writes the records that differ from the stored ones: lists of markets rarely change.
 fn write_records<R: Record>(
     db: &Database,
     records: &BTreeMap<QuoteName, R>,
