@@ -27,7 +27,7 @@
 //!         demo                 a simulated exchange, computed from a seed
 //!         replication          what the nodes of a cluster tell each other, as bytes
 //! layer 1 time  table  job_queue  run_queue  rng  decimal  fingerprint  interval  record  history  json
-//!         log_targets  config  durations  named  resp
+//!         log_targets  config  durations  named  resp  place_set
 //! ```
 //!
 //! # Three walks

@@ -9,12 +9,12 @@
 //!
 //! # To add a limit
 //!
-//! 1. Add an entry to the table: what it bounds (`///`, for the manual), why its default is what it is
-//!    (`//`), field, type, default, key and the bounds of what the file may say. The key has the unit at its
-//!    end (`fooMs`, `fooBytes`) and no `max`.
-//! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` each time, since a
-//!    reload may change it. What keeps a copy renews it in its `reconfigure`; what only a restart changes is
-//!    listed in `fixed!` of `config/reload.rs`.
+//! 1. Add an entry to the table: what it bounds (`///`, for the manual), the reason of its default (`//`),
+//!    field, type, default, key and the bounds of its value. The key has the unit at its end (`fooMs`,
+//!    `fooBytes`) and no `max`.
+//! 2. Enforce it in the owner of the limited resource: read `config.limits.FIELD` each time, because a reload
+//!    may change it. An owner that keeps a copy updates it in its `reconfigure`. If only a restart can change
+//!    the limit, list it in `fixed!` of `config/reload.rs`.
 //! 3. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema, and add a line to
 //!    `src/docs/changelog.md`.
 //! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs`, on what one

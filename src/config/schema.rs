@@ -98,8 +98,7 @@ object! {
         url: Option<Url>, "url" URL;
         /// Markets to track whatever their status; their candles are polled too.
         symbols: Vec<String>, "symbols" SYMBOL;
-        /// Assets: every active market quoted in one of them is tracked. Without these and `symbols`, all
-        /// markets are.
+        /// Assets: every active market quoted in one of them is tracked. Without these and `symbols`: all.
         quote_assets: Vec<String>, "quoteAssets" QUOTE_ASSET;
         /// Time from the start of one poll of quotes to the start of the next. The second poll after the
         /// start may come sooner, so that several sources are not polled at the same moment. "auto": as often
@@ -295,8 +294,7 @@ object! {
     }
 }
 
-// `MarketRules` and `Bounds` are types of `record`, so `object!` cannot define them, and their keys
-// are listed by hand.
+// `MarketRules` and `Bounds` are types of `record`, so their keys are listed by hand.
 #[rustfmt::skip]
 impl FileObject for MarketRules {
     fn keys(&mut self, visit: &mut Visit<'_>) {
@@ -353,8 +351,7 @@ impl SourceConfig {
             source.id = id_of_file(dialect);
         }
         if dialect == DEMO {
-            // Quotes of all markets, and candles of two. Prices move each second, and the exchange
-            // is near.
+            // Quotes of all markets, and candles of two. Prices move each second; the exchange is near.
             source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
             source.quote_assets = vec!["*".to_string()];
             source.poll = Poll::Every(Duration::from_secs(1));

@@ -1,11 +1,11 @@
-//! The documentation: one page a topic.
+//! The documentation: one page for each topic.
 //!
 //! The pages are the Markdown files beside this one, so that they read the same here and in the repository.
-//! The README is the way in; [`crate`] lists the modules.
+//! Begin with the README. [`crate`] lists the modules.
 
-/// Includes pages. Each begins with the targets that its links have here: of two definitions of a link, the
-/// first one counts, and the file's own, further down, count in the repository. A private module has no page
-/// here, so a link to it leads to its source.
+/// Includes pages. Each page begins with the targets of its links in this documentation. If a link is defined
+/// twice, the first definition is used; the definitions at the end of the file are for the repository. A
+/// private module has no page here, so a link to it leads to its source.
 macro_rules! pages {
     ($($name:ident $file:literal)+) => {
         $(

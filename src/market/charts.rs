@@ -99,7 +99,7 @@ impl Charts {
     }
 
     /// Closes one series to make place for another: the least recently read one for which
-    /// `may_leave` is true. `None` if all of these were read in the last [`STAYS`] seconds.
+    /// `may_leave` is true. `None` if all of these were read in the last `STAYS` seconds.
     pub fn make_place(
         &mut self,
         now: UnixMs,

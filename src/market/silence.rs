@@ -30,7 +30,7 @@ const MOST_PARTS: usize = 64;
 pub const APART: Duration = Duration::from_secs(60);
 
 /// The longest time between two requests for which a newer candle in one answer also counts for the other. It
-/// is half of [`APART`], so that a request once a minute does not count for the next minute.
+/// is half of `APART`, so that a request once a minute does not count for the next minute.
 pub const TOGETHER: Duration = Duration::from_secs(30);
 
 /// The longest pause before a slot is requested again. The first pause is [`APART`], and each next one is

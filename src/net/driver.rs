@@ -169,9 +169,8 @@ impl Driver {
         let accepts = config.limits.accepts_per_turn;
         let mut demo = config.demo.as_ref().map(|demo| Demo::new(demo.seed));
         let script = ScriptFile::follow(&mut config, demo.as_mut(), now.mono)?;
-        // The boot id makes entity tags of different runs different. The time alone would not: the clock may
-        // be set back, and two runs may start within a millisecond. The standard library seeds its hashes
-        // from the system's random source.
+        // Entity tags of different runs must differ, even if the clock was set back between them. The
+        // standard library seeds its hashes from the system's random source.
         let boot = RandomState::new().hash_one(now.unix.0);
         // Nothing fails from here on. The addresses come first, for scripts that start with port 0.
         for listener in &listeners {
