@@ -79,7 +79,7 @@ pub fn decode(
     for size in [1, 2, 3, 7, 100, 1000, 16 * 1024] {
         same(run(&mut body.chunks(size)), format!("by {size}"));
     }
-    let splits = (bytes / (body.len() + 1)).clamp(50, 3000);
+    let splits = (bytes / (body.len() + 1)).clamp(5, 3000);
     let mut rng = Rng::new(body.len() as u64);
     for index in 0..splits.min(body.len()) {
         let at = match body.len() <= splits {
