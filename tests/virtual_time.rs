@@ -115,10 +115,7 @@ pub trait Peers {
 pub struct Answer {
     pub status: u16,
     pub head: MessageHead,
-    /// Unpacked.
     pub body: String,
-    /// Bytes of its body as they came.
-    pub length: usize,
 }
 
 impl Answer {
@@ -126,13 +123,8 @@ impl Answer {
         let parsed = parse_head(bytes).expect("an answer is well formed");
         let (head, used) = parsed.expect("an answer is whole");
         let status = head.first_line.split(' ').nth(1).and_then(|text| text.parse().ok());
-        let bytes = &bytes[used..];
-        let is_packed = field(&head.fields, "Content-Encoding") == Some("gzip");
-        let body = match is_packed && !bytes.is_empty() {
-            true => marketd::http::unpacked(bytes),
-            false => String::from_utf8(bytes.to_vec()).expect("a body is text"),
-        };
-        Answer { status: status.expect("a status"), head, body, length: bytes.len() }
+        let body = String::from_utf8(bytes[used..].to_vec()).expect("a body is text");
+        Answer { status: status.expect("a status"), head, body }
     }
 
     /// The value of a field; empty, if there is none.
@@ -180,11 +172,6 @@ pub struct VirtualTime<P> {
     jobs: VecDeque<(u64, DiskJob)>,
     /// The disk does nothing before.
     pub disk_from: u64,
-    /// Whether anything may happen between two slices of the core's long work, as between two turns of the
-    /// loop; otherwise it is done at once.
-    pub is_in_slices: bool,
-    /// Turns so far.
-    pub turns: u64,
 }
 
 impl<P> Deref for VirtualTime<P> {
@@ -221,8 +208,6 @@ impl<P: Peers> VirtualTime<P> {
             answers: HashMap::new(),
             jobs: VecDeque::new(),
             disk_from: 0,
-            is_in_slices: false,
-            turns: 0,
         }
     }
 
@@ -285,7 +270,6 @@ impl<P: Peers> VirtualTime<P> {
             return false;
         };
         self.us = next.max(self.us + TURN_US);
-        self.turns += 1;
         while self.jobs.front().is_some_and(|(at, _)| *at <= self.us) {
             let (_, job) = self.jobs.pop_front().expect("it is there");
             for said in self.peers.work(job, self.us) {
@@ -301,16 +285,10 @@ impl<P: Peers> VirtualTime<P> {
 
     /// Asks as a client. The answer may come later: see [`VirtualTime::answer_to`].
     pub fn ask_for(&mut self, target: &str) -> Key {
-        self.ask_with("GET", target, "")
-    }
-
-    /// The same with another method, or with fields, each with its line's end.
-    pub fn ask_with(&mut self, method: &str, target: &str, fields: &str) -> Key {
         let now = self.now();
         let key = self.core.accept(None, Service::Both, now).expect("there is room");
         self.links.insert(key, Link { is_open: true, ..Link::default() });
-        let request =
-            format!("{method} {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n{fields}\r\n");
+        let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
         self.core.handle(key, Event::Received(request.as_bytes()), now);
         self.pump(key);
         self.settle();
@@ -376,12 +354,7 @@ impl<P: Peers> VirtualTime<P> {
                         let (key, mail) = entry.remove();
                         self.deliver(key, mail);
                     }
-                    None if self.core.has_work() => {
-                        self.core.work(now);
-                        if self.is_in_slices {
-                            return;
-                        }
-                    }
+                    None if self.core.has_work() => self.core.work(now),
                     None => return,
                 },
             }

@@ -225,17 +225,9 @@ impl World {
 
     /// Asks for minutes with these parameters.
     pub fn chart(&mut self, parameters: &str) -> Chart {
-        self.chart_of("1m", parameters)
-    }
-
-    pub fn chart_of(&mut self, interval: &str, parameters: &str) -> Chart {
-        let target = chart_target(interval, parameters);
+        let target = chart_target("1m", parameters);
         let answer = self.fetch(&target);
         assert_eq!(answer.status, 200, "{target}: {answer:?}");
-        let length = match interval {
-            "1h" => HOUR,
-            _ => MINUTE,
-        };
         let rows = answer.body.split('[').skip(2).map(|row| {
             let mut parts = row.split([',', ']']);
             let mut number = |at: usize| -> i64 {
@@ -243,7 +235,7 @@ impl World {
                 let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
                 whole.parse().expect("a number")
             };
-            (number(0).div_euclid(length), number(4))
+            (number(0) / MINUTE, number(4))
         });
         Chart { rows: rows.collect(), body: answer.body.clone(), answer }
     }

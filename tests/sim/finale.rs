@@ -15,6 +15,7 @@ use super::udf::{Found, Page, UdfAsk};
 use super::weather::SECOND;
 use super::wire::{Link, Peer};
 use super::world::World;
+use crate::support::naive::{INTERVALS, STORED, length_ms};
 use crate::support::{Json, Rng};
 
 impl World {
@@ -183,11 +184,11 @@ impl World {
         if !self.ledgers[0].has_clock() {
             self.fail("all is well, and nobody has asked for the exchange's clock");
         }
-        if self.config.limits.candle_series < 12 || self.config.limits.candle_bytes < 1_000_000 {
+        if self.holds_little() {
             return;
         }
-        for interval in crate::support::naive::STORED {
-            let length = crate::support::naive::length_ms(interval).expect("stored");
+        for interval in STORED {
+            let length = length_ms(interval).expect("stored");
             for (from, to) in [self.newest(length), self.unsettled(interval)] {
                 if from > to {
                     continue;
@@ -208,12 +209,10 @@ impl World {
     /// A charting library that goes to the left comes to the end of what there is: each page that it gets is
     /// judged, and none is an error for ever.
     fn expect_history(&mut self, rng: &mut Rng) {
-        let is_small =
-            self.config.limits.candle_series < 12 || self.config.limits.candle_bytes < 1_000_000;
-        if !cfg!(feature = "page") || is_small || rng.chance(1, 2) {
+        if !cfg!(feature = "page") || self.holds_little() || rng.chance(1, 2) {
             return;
         }
-        let interval = *rng.pick(&crate::support::naive::INTERVALS);
+        let interval = *rng.pick(&INTERVALS);
         let mut page = Page {
             market: 0,
             source: 0,
@@ -242,6 +241,11 @@ impl World {
         }
     }
 
+    /// Whether memory has no room for the candles of a run.
+    fn holds_little(&self) -> bool {
+        self.config.limits.candle_series < 12 || self.config.limits.candle_bytes < 1_000_000
+    }
+
     fn present(&self, length: i64) -> i64 {
         self.exchanges[0].mouth.truth.clock(self.now).div_euclid(length)
     }
@@ -255,7 +259,7 @@ impl World {
     /// From the first to the last slot whose row is not final as it was last told, though it is by
     /// now, of those that are kept for a while.
     fn unsettled(&self, interval: &'static str) -> (i64, i64) {
-        let length = crate::support::naive::length_ms(interval).expect("stored");
+        let length = length_ms(interval).expect("stored");
         let truth = &self.exchanges[0].mouth.truth;
         let kept = self.oldest_kept(interval) + 30..self.present(length) - REREAD;
         let candles = self.ledgers[0].candles.get(&(0, interval));
@@ -273,7 +277,7 @@ impl World {
 
     /// The oldest slot that is kept.
     fn oldest_kept(&self, interval: &'static str) -> i64 {
-        let length = crate::support::naive::length_ms(interval).expect("stored");
+        let length = length_ms(interval).expect("stored");
         self.present(length) - kept(&self.config.history, interval)
     }
 
@@ -292,7 +296,7 @@ impl World {
         // answers over an hour, each up to ten minutes after the one before.
         let limit = self.now + (1300 + 5400) * SECOND;
         // That candles are missing is proven by newer ones alone.
-        let length = crate::support::naive::length_ms(interval).expect("stored");
+        let length = length_ms(interval).expect("stored");
         let truth = &self.exchanges[0].mouth.truth;
         let newer = to / length + 1..=self.present(length);
         let is_provable = newer.into_iter().any(|slot| truth.row(0, interval, slot).is_some());
@@ -326,7 +330,7 @@ impl World {
         let rows = super::charts::read_rows(&answer.body, false);
         let rows = rows.unwrap_or_else(|why| self.fail(&why));
         let truth = &self.exchanges[0].mouth.truth;
-        let length = crate::support::naive::length_ms(ask.interval).expect("stored");
+        let length = length_ms(ask.interval).expect("stored");
         let range = ask.from.unwrap_or(0) / length..=ask.to.unwrap_or(0) / length;
         range.into_iter().find_map(|slot| {
             let right = truth.row(0, ask.interval, slot);

@@ -13,7 +13,7 @@ use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment};
 use super::reload::Reload;
 use super::schedule::Schedule;
-use super::trace::{Trace, seconds};
+use super::trace::{Trace, seconds, us};
 use super::verdict::{Allowance, Told};
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
@@ -441,16 +441,20 @@ impl World {
         self.wake(key);
     }
 
+    /// The spans of a deadline that have held.
+    fn held(&self, of: impl Fn(&Limits) -> Duration) -> impl Iterator<Item = u64> {
+        let all = self.past_limits.iter().chain([&self.config.limits]);
+        all.map(move |limits| us(of(limits)))
+    }
+
     /// The longest of a deadline that has held.
     pub fn longest(&self, of: impl Fn(&Limits) -> Duration) -> u64 {
-        let all = self.past_limits.iter().chain([&self.config.limits]);
-        all.map(of).max().unwrap_or_default().as_micros() as u64
+        self.held(of).max().unwrap_or_default()
     }
 
     /// The shortest of a deadline that has held.
     pub fn shortest(&self, of: impl Fn(&Limits) -> Duration) -> u64 {
-        let all = self.past_limits.iter().chain([&self.config.limits]);
-        all.map(of).min().unwrap_or_default().as_micros() as u64
+        self.held(of).min().unwrap_or_default()
     }
 
     fn resolve(&mut self, source: usize) {

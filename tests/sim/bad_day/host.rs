@@ -368,10 +368,9 @@ impl Host {
         let born = market.born_ms.div_euclid(length);
         let first = (from + length - 1).div_euclid(length).max(born);
         let last = to.min(clock).div_euclid(length);
-        let rows = (first..=last).filter_map(|slot| market.row(length, slot, clock));
-        let rows = rows.take(limit).map(|row| {
-            let [open, high, low, close, volume] = &row.figures;
-            let open_ms = row.open_ms;
+        let row = |slot| Some((slot * length, market.row(length, slot, clock)?));
+        let rows = (first..=last).filter_map(row).take(limit);
+        let rows = rows.map(|(open_ms, [open, high, low, close, volume])| {
             format!("[{open_ms},\"{open}\",\"{high}\",\"{low}\",\"{close}\",\"{volume}\",0]")
         });
         (200, format!("[{}]", rows.collect::<Vec<_>>().join(",")))

@@ -67,9 +67,7 @@ impl Spell {
     pub fn is_on(&self, us: u64) -> bool {
         (self.from..self.until).contains(&us)
     }
-}
 
-impl Spell {
     /// Whether only some witness of the time is wrong, so little that what has long ended has ended by
     /// every witness.
     pub fn leaves_the_past(&self) -> bool {

@@ -229,16 +229,13 @@ impl Chart<'_> {
                 continue;
             }
             let truth = self.market.candle(self.length, slot);
-            let is_final = truth.as_ref().is_some_and(|row| row.figures == *shown);
+            let is_final = truth.as_ref() == Some(shown);
             let must_be = self.is_settled || self.asked.is_calm;
             if is_final || !must_be && self.market.was_told(self.length, slot, shown) {
                 continue;
             }
-            return Err(format!(
-                "{open} is {shown:?} (settled: {}), truly {:?}",
-                self.is_settled,
-                truth.map(|row| row.figures)
-            ));
+            let is_settled = self.is_settled;
+            return Err(format!("{open} is {shown:?} (settled: {is_settled}), truly {truth:?}"));
         }
         Ok(())
     }

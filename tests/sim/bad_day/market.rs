@@ -41,13 +41,6 @@ pub struct Market {
     pub gone_ms: i64,
 }
 
-/// A candle: open time and open, high, low, close, volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    pub open_ms: i64,
-    pub figures: [String; 5],
-}
-
 impl Market {
     /// A market that is traded from `born_ms` to `end_ms`: at any time, or in some hours alone.
     pub fn new(at: usize, born_ms: i64, end_ms: i64, rng: &mut Rng) -> Market {
@@ -115,8 +108,8 @@ impl Market {
         self.within(slot * length, (slot + 1) * length).next().is_some()
     }
 
-    /// The candle of a slot as the exchange tells it at this time.
-    pub fn row(&self, length: i64, slot: i64, at_ms: i64) -> Option<Row> {
+    /// The candle of a slot as the exchange tells it at this time: open, high, low, close, volume.
+    pub fn row(&self, length: i64, slot: i64, at_ms: i64) -> Option<[String; 5]> {
         let (open_ms, end_ms) = (slot * length, (slot + 1) * length);
         let mut trades: Vec<&Trade> = self.within(open_ms, end_ms.min(at_ms)).collect();
         let is_draft = (end_ms..end_ms + LATE_MS).contains(&at_ms);
@@ -125,18 +118,17 @@ impl Market {
         }
         let prices = || trades.iter().map(|trade| trade.price);
         let volume: u64 = trades.iter().map(|trade| trade.amount).sum();
-        let figures = [
+        Some([
             price(prices().next()?),
             price(prices().max()?),
             price(prices().min()?),
             price(prices().next_back()?),
             plain(&format!("{}.{:03}", volume / 1000, volume % 1000)),
-        ];
-        Some(Row { open_ms, figures })
+        ])
     }
 
     /// The final candle of a slot.
-    pub fn candle(&self, length: i64, slot: i64) -> Option<Row> {
+    pub fn candle(&self, length: i64, slot: i64) -> Option<[String; 5]> {
         self.row(length, slot, i64::MAX)
     }
 
@@ -144,8 +136,7 @@ impl Market {
     pub fn was_told(&self, length: i64, slot: i64, figures: &[String; 5]) -> bool {
         let (open_ms, end_ms) = (slot * length, (slot + 1) * length);
         let mut times = self.within(open_ms, end_ms).map(|trade| trade.at_ms + 1).rev();
-        let is =
-            |at_ms: i64| self.row(length, slot, at_ms).is_some_and(|row| row.figures == *figures);
+        let is = |at_ms: i64| self.row(length, slot, at_ms).as_ref() == Some(figures);
         is(i64::MAX) || is(end_ms) || times.any(is)
     }
 }
