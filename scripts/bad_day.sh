@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Plays a bad day in virtual time: three sources on two exchanges whose candles stop, whose clocks lie, whose
-# lists are short and who refuse, by turns and all at once (tests/sim/bad_day.rs).
+# Plays a bad day in virtual time: three sources use two exchanges. The exchanges stop their candles, lie
+# about the time, shorten their lists and refuse requests, one after the other and all at once
+# (tests/sim/bad_day.rs).
 #
 #     scripts/bad_day.sh [SEED]      default: 1
 #
-# Prints the requests of each source by kind, the number of charts and of lines of the log, and how much was
-# false: requests over a budget or while the exchange refused, candles lost, false claims. If anything was, the
-# first of each kind are told, and the exit code is not 0.
+# Prints the requests of each source by kind, the number of charts and of log lines, and the number of errors:
+# requests over a budget or while the exchange refused, lost candles, false claims. If there is an error, the
+# first ones of each kind are printed, and the exit code is not 0.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

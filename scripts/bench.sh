@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# marketd beside the least that a server can do: a bare loop that answers the same bytes without
-# reading what was asked (scripts/bare_loop.rs). Prints one table in Markdown, and says in it where a
-# request takes more of the processor, beside what the bare loop takes, than it may: exit code 1.
+# Compares marketd with the least that a server can do: a bare loop that sends the same bytes without reading
+# the requests (scripts/bare_loop.rs). Prints one table in Markdown. The table marks where a request takes
+# more processor time, relative to the bare loop, than its limit; then the exit code is 1.
 #
 #     scripts/bench.sh              five rounds, some eight minutes
 #     scripts/bench.sh --quick      shorter runs of fewer cases, below a minute (without building)
 #     scripts/bench.sh --rounds N   more or fewer of them
 #     scripts/bench.sh --json FILE  every single run as well, one JSON object a line
 #
-# The two take turns under the same load, each on core SERVER_CORE (default 0); the load runs on
-# LOAD_CORE (default 1). It is wrk's (Debian: apt-get install wrk), or where wrk is missing, where
-# requests are pipelined or bring a connection each, and with --quick, that of scripts/load.rs.
-# On a machine that others use, root may let the servers go first: FIRST=1 scripts/bench.sh
+# The two run alternately under the same load, each on core SERVER_CORE (default 0); the load runs
+# on LOAD_CORE (default 1). The load comes from wrk (Debian: apt-get install wrk). It comes from
+# scripts/load.rs if wrk is missing, for pipelined requests, for one connection per request, and
+# with --quick. On a machine that others use, root may give the servers priority: FIRST=1
+# scripts/bench.sh
 #
-# Needs curl and taskset; system calls are counted by perf or strace, where they are there.
-# Sends traffic to 127.0.0.1 alone.
+# Needs curl and taskset; system calls are counted by perf or strace, if one of them is installed.
+# Sends traffic only to 127.0.0.1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -52,7 +53,7 @@ trap 'exit 130' INT TERM
 # shellcheck source=scripts/cases.sh
 . scripts/cases.sh
 
-# Case, connections, and how they are used: kept open, with so many requests at a time, or closed.
+# Case, connections, and their use: kept open with this many requests at a time, or closed.
 scenarios() {
     local name connections
     for name in quote 20-quotes chart 304 404 health; do
@@ -72,12 +73,12 @@ scenarios() {
 need curl taskset
 taskset -c "$server_core,$load_core" true ||
     fail "cores $server_core and $load_core are needed; SERVER_CORE and LOAD_CORE name others"
-# A thousand connections and some; more than the usual soft limit.
+# For a thousand connections and some more: above the usual soft limit.
 ulimit -Sn "$(ulimit -Hn)"
 cargo build --release --locked --quiet --bin marketd --example bare_loop --example load
 load=target/release/examples/load
 
-# marketd, and the answers that it gives, for the bare loop to give them as well.
+# Starts marketd, and records its answers, which the bare loop sends too.
 write_config
 "${first[@]}" taskset -c "$server_core" target/release/marketd --config "$work/marketd.json" >"$work/marketd.log" 2>&1 &
 marketd_pid=$!
@@ -100,7 +101,7 @@ bare_pid=$!
 children+=("$bare_pid")
 address_in "$work/bare.log" >/dev/null
 
-# Where a server answers a case.
+# The address at which a server answers a case.
 url_of() {
     local which=$1 answer=$2 name=$3 base=$marketd
     [ "$which" = marketd ] || base=$(awk -v name="$answer" '$1 == name { print $2 }' "$work/bare.log")
@@ -108,7 +109,7 @@ url_of() {
     echo "$base$(path_of "$name")"
 }
 
-# What wrk counts, in the words of scripts/load.rs.
+# The counts of wrk, with the names of scripts/load.rs.
 cat >"$work/wrk.lua" <<'LUA'
 done = function(summary, latency)
     local e = summary.errors
@@ -119,12 +120,12 @@ done = function(summary, latency)
 end
 LUA
 
-# Sends the load of a scenario and prints what came of it; `through` is put in front of it.
+# Sends the load of a scenario and prints its results; `through` precedes the command.
 through=()
 send() {
     local which=$1 name=$2 connections=$3 use=$4 header url answer=${2%-new}
     shift 4
-    # No two heads of these are the same, which wrk cannot do.
+    # All heads of these differ, which wrk cannot do.
     [ "${name%-new}" = "$name" ] || set -- "$@" --vary
     [ "$use" != closed ] || answer=closed
     header=$(header_of "$name")
@@ -143,14 +144,14 @@ send() {
         ${header:+--header "$header"} "$@" "$url"
 }
 
-# Nanoseconds that all threads of a process ran, and that they waited for a core.
+# For how many nanoseconds all threads of a process ran, and for how many they waited for a core.
 cpu_of() {
-    # Not %d: some awks know whole numbers up to 2^31 alone.
+    # Not %d: some awks have whole numbers only up to 2^31.
     awk '{ ran += $1; waited += $2 } END { printf "%.0f %.0f\n", ran, waited }' "/proc/$1"/task/*/schedstat
 }
 
-# One run: appends its figures to `runs`. Every answer must be of the expected status (the load
-# looks) and length (held against the recorded one here).
+# Makes one run, and appends its figures to `runs`. Every answer must have the expected status (the
+# load checks it) and length (compared here with the recorded one).
 run() {
     local round=$1 which=$2 name=$3 connections=$4 use=$5 pid before after line rss length
     pid=${which}_pid
@@ -170,7 +171,7 @@ run() {
         "length=$length cpu=$((${after% *} - ${before% *})) waited=$((${after#* } - ${before#* })) $line" |
         awk '{
             for (n = 1; n <= NF; n++) { split($n, part, "="); v[part[1]] = part[2] }
-            # wrk tells how many answers were refusals; the other load has looked at each.
+            # wrk only counts refusals; the other load has checked each answer.
             refusals = v["case"] == 404 && ("refused" in v) ? v["requests"] : 0
             bad = v["failed"] > 0 || v["requests"] == 0 || v["refused"] + 0 < refusals
             bad = bad || v["cpu"] <= 0 || (v["refused"] > 0 && v["case"] != 404)
@@ -191,7 +192,7 @@ elif command -v strace >/dev/null; then
     counter=strace
 fi
 
-# System calls a request, from a run that does nothing else.
+# System calls per request, from a separate run.
 calls() {
     local which=$1 name=$2 connections=$3 use=$4 pid=${1}_pid count=$((20 * $3 + 2000)) tracer
     pid=${!pid}
@@ -261,7 +262,8 @@ awk '
         return sprintf("%.*f / %.*f = %.2f (%.2f..%.2f)", digits, median(a, n), digits, median(b, n),
             ratio, r[1], r[n])
     }
-    # The most that a request may cost beside the bare loop, and whether it costs more.
+    # The limit for the cost of a request relative to the bare loop, and whether the cost exceeds
+    # it.
     function verdict(key) {
         if (!(key in most)) return ""
         if (ratio <= most[key]) return sprintf(", at most %.2f", most[key])

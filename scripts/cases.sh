@@ -1,16 +1,15 @@
-# What bench.sh and instructions.sh have in common: the marketd that is measured and the requests
-# that it gets. To be sourced, from the repository's root, with `work` naming a directory for
-# what is written on the way.
-# shellcheck shell=bash
+# The common part of bench.sh and instructions.sh: the marketd that is measured, and the requests
+# that it gets. Source it from the repository's root, with `work` set to a directory for temporary
+# files. shellcheck shell=bash
 : "${work:?names no directory}"
 
-# Twenty of the demo's markets.
+# Twenty markets of the demo.
 markets=ADA/USDT,AVAX/USDT,BCH/USDT,BNB/USDT,BTC/EUR,BTC/USDC,BTC/USDT,DOGE/USDT,DOT/USDT,ETH/BTC
 markets+=,ETH/EUR,ETH/USDC,ETH/USDT,LINK/ETH,LINK/USDT,LTC/BTC,LTC/USDT,SHIB/USDT,SOL/BTC,SOL/ETH
 
-# The demo exchange, polled once an hour: bodies stay the same while they are compared, and
-# requests are all there is to do (what polling costs the clients, soak.sh measures). No limit
-# closes a connection under load.
+# The demo exchange is polled only once an hour, so that bodies stay the same while they are
+# compared, and marketd only serves requests (soak.sh measures the effect of polling on clients). No
+# limit closes a connection under load.
 write_config() {
     cat >"$work/marketd.json" <<'JSON'
 { "listen": "127.0.0.1:0", "data": ":memory:",
@@ -22,13 +21,13 @@ write_config() {
 JSON
 }
 
-# Ends the script: what is measured is not as it must be.
+# Ends the script: the measured server does not behave as it must.
 fail() {
     echo "${0##*/}: $*" >&2
     exit 1
 }
 
-# Ends the script where a tool is missing.
+# Ends the script if a tool is missing.
 need() {
     local tool
     for tool in "$@"; do
@@ -49,7 +48,7 @@ address_in() {
     fail "nothing is listening: $(cat "$1")"
 }
 
-# What is asked for in a case. The chart is of a thousand candles up to `closed`, the last closed one.
+# The target of a case. The chart has a thousand candles up to `closed`, the last closed one.
 path_of() {
     case $1 in
         quote | quote-new | 304) echo /api/v1/quotes/BTC-USDT ;;
@@ -61,7 +60,7 @@ path_of() {
     esac
 }
 
-# What every answer of a case must be.
+# The status that every answer of a case must have.
 status_of() {
     case $1 in
         304 | 404) echo "$1" ;;
@@ -69,7 +68,7 @@ status_of() {
     esac
 }
 
-# The header field of a case; nothing where it has none. `etag` is the quote's.
+# The header field of a case, or nothing. `etag` is the quote's.
 header_of() {
     case $1 in
         304) echo "If-None-Match: $etag" ;;
@@ -77,12 +76,12 @@ header_of() {
     esac
 }
 
-# One header field of a saved head.
+# A header field of a saved head.
 field() {
     sed -n "s/^$1: //Ip" "$2" | tr -d '\r'
 }
 
-# Waits until the marketd at this address has all that is asked of it, and sets `etag` and `closed`.
+# Waits until the marketd at this address has all data of the cases, and sets `etag` and `closed`.
 await_data() {
     local base=$1 chart='/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1001'
     for _ in $(seq 1200); do
@@ -100,7 +99,7 @@ await_data() {
     fail "the demo has no chart of 1001 candles after two minutes"
 }
 
-# Asks once and holds the answer against what a case must be; the head is left in `work`.
+# Sends one request and compares the answer with the case; leaves the head in `work`.
 check_case() {
     local name=$1 base=$2 header found
     header=$(header_of "$name")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The gate: everything that must hold before a change lands. Works from any directory, stops at
-# the first step that fails, and prints each step before it runs.
+# Checks everything that must hold before a change lands. Works from any directory, stops at the
+# first step that fails, and prints each step before it runs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
-# A cluster of three nodes on one Redis, beside exchanges that count who asks: nothing happens for a while,
-# collectors are stopped, then killed; Redis goes away, is out of one node's reach, is frozen, and is lost while all
-# nodes start; a node joins that lacks sources. Exit code 1 above a limit (scripts/cluster.rs).
+# Runs a cluster of three nodes on one Redis, with exchanges that count the requests of each node. First
+# nothing happens; then collectors are stopped, then killed; Redis goes away, is out of one node's reach, is
+# frozen, and is lost while all nodes start; a node that lacks sources joins. The exit code is 1 above a limit
+# (scripts/cluster.rs).
 #
 #     scripts/cluster.sh [OPTION...]                those of scripts/cluster.rs: --sources N, --kills N, ...
 #     FULL=1 scripts/cluster.sh                     8 exchanges of 3,500 tickers, 10 kills, a minute without Redis
 #
-# Prints a table: the processor of each node and of Redis, how far followers are behind, how soon others take over, how
-# old the quotes were that clients of each node saw, answers while Redis is away, the requests of the fullest window
-# of a budget, polls by two nodes at once, and the candles that differ between the nodes' files; of what is tried
-# several times, each trial. Needs redis-server (Debian:
-# apt-get install redis-server), of which it starts one for itself. Sends traffic to 127.0.0.1 alone. On a
-# machine that others use, MARGIN=2 doubles what is allowed.
+# Prints a table: the processor time of each node and of Redis, how far followers are behind, how soon others
+# take over, the age of the quotes that clients of each node saw, answers while Redis is away, the requests in
+# the fullest window of a budget, polls by two nodes at once, and the candles that differ between the nodes'
+# files. If something is tried several times, the table has each trial. Needs redis-server (Debian: apt-get
+# install redis-server), and starts one of its own. Sends traffic only to 127.0.0.1. On a machine that others
+# use, MARGIN=2 doubles the limits.
 #
-# On a machine that others use, root may let all of it go first: FIRST=1 scripts/cluster.sh
+# On a machine that others use, root may give all of it priority: FIRST=1 scripts/cluster.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The kernel shares the processor out by sessions first (sched(7), "The autogroup feature").
+# The kernel first divides the processor among sessions (sched(7), "The autogroup feature").
 if [ -n "${FIRST:-}" ]; then
     FIRST='' exec setsid -w bash -c 'echo -20 >/proc/self/autogroup && exec "$0" "$@"' \
         "scripts/${0##*/}" "$@"

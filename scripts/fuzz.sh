@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Damages raw requests, seed after seed, and feeds them to the parser, cut at every byte, and to the
-# whole core, each in four ways: no panic, strict answers, the same however the bytes are cut, every
-# end counted once. Then, for as long again, side by side: exchanges' answers and bodies for their
-# parsers alone.
+# Damages raw requests, seed after seed. Feeds them to the parser, cut at every byte, and to the
+# whole core, each in four ways. Nothing may panic, answers must be strict and must not depend on
+# where the bytes are cut, and every end must be counted once. Then it damages, for the same time
+# and in parallel, answers of exchanges, and bodies for their parsers.
 #
 #     scripts/fuzz.sh [SECONDS [FIRST_SEED]]
 #
-# Without a seed it begins at one that no other run has begun at. A failure names its seed:
-# MARKETD_SEED=7 cargo test --test library requests::fuzz:: repeats seed 7 alone, and so does
+# Without a seed it begins at a seed at which no other run has begun. A failure names its seed:
+# MARKETD_SEED=7 cargo test --test library requests::fuzz:: repeats only seed 7, and so does
 # MARKETD_SEED=7 cargo test --test library wire::garbage::.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What marketd grows with: memory, processor and the time of others' quotes at more markets, more
-# connections, more readers of streams and more history. Prints Markdown tables; each line is a process of
-# its own that had this many seconds to come to rest, is then measured for as long again, and then asked
-# for a quote all the time for as long. Judges nothing: machines differ.
+# Measures growth: memory, processor time and the response time of a quote with more markets, more
+# connections, more readers of streams and more history. Prints Markdown tables. Each line is a separate
+# process: it has SECONDS to settle, is then measured for SECONDS, and then gets requests for a quote for
+# SECONDS. There are no limits, because machines differ.
 #
 #     scripts/growth.sh [SECONDS [PART...]]      default: 15, and all parts
 #
-# Parts: symbols, connections, readers, history, start. Needs curl, and sqlite3 for `start`. Sends traffic to
-# 127.0.0.1 alone. Connections need as many descriptors: `ulimit -n` is raised as far as it goes, and lines
-# that do not fit are left out, with a word.
+# Parts: symbols, connections, readers, history, start. Needs curl, and sqlite3 for `start`. Sends traffic
+# only to 127.0.0.1. Each connection needs a descriptor: `ulimit -n` is raised as far as possible, and lines
+# that need more are left out with a message.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -54,7 +54,7 @@ stop() {
     wait "$1" 2>/dev/null || true
 }
 
-# Starts marketd on a configuration and waits until it is ready; sets $pid and $base.
+# Starts marketd with a configuration and waits until it is ready; sets $pid and $base.
 marketd() {
     printf '%s' "$2" >"$work/$1.json"
     begin "$1" target/release/marketd --config "$work/$1.json"
@@ -71,7 +71,7 @@ marketd() {
 # Processor time of all threads of a process so far, in nanoseconds.
 used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'; }
 
-# One line of the table: what, the process to look at, and where to ask for a quote.
+# Prints one line of the table: its name, the process to measure, and the address for quotes.
 line() {
     local what=$1 pid=$2 quote=$3 before after rss told late turns
     sleep "$seconds"
@@ -148,7 +148,7 @@ if has readers; then
     echo "| readers of 100 of 3,500 symbols, all of which change each second | processor, % of a core |" \
         "p50, p99 after the poll's last byte, ms | the kernel alone | B a reader | conflated |"
     echo "|---:|---:|---:|---:|---:|---:|"
-    # As many again are served by the loop that only sends.
+    # The loop that only sends serves the same number.
     for readers in 100 1000 9500; do
         fits $((2 * readers)) || continue
         target/release/examples/stream --readers "$readers" --seconds "$seconds" -- target/release/marketd |
@@ -175,8 +175,8 @@ if has history; then
         stop "$pid"
     done
 fi
-# The rows of one market's candles, again for others: marketd does not believe them, but it finds them at its
-# start all the same.
+# Copies the rows of one market's candles to other markets. marketd does not believe them, but it still finds
+# them at its start.
 if has start && ! command -v sqlite3 >/dev/null; then
     echo "growth: start is left out: sqlite3 is missing" >&2
 elif has start; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Whether anybody can stop the loop: the worst requests of each endpoint, from crowds that send as
-# fast as they can, beside one well-behaved client that asks for a quote once a millisecond. Prints
-# one line a run, and ends with exit code 1 where somebody was kept waiting.
+# Tests whether any client can stop the loop. Crowds send the worst requests of each endpoint as
+# fast as they can, while one well-behaved client requests a quote once a millisecond. Prints one
+# line per run. The exit code is 1 if the well-behaved client had to wait.
 #
 #     scripts/hostile.sh              every case, by 1, 8 and 64 connections that read and that do not,
 #                                     and then by 4000, for what they take of the memory
@@ -9,20 +9,19 @@
 #     scripts/hostile.sh --memory [CASE...]  the memory alone
 #     scripts/hostile.sh --list       their names
 #
-# MS (default 1500) is how long each run takes. It holds when the well-behaved client waits for at
-# most 10 ms in 99.9 % of its requests, or four times as long as it does when nobody else is there,
-# and no turn of the loop in which it asks takes more than 10 ms. A machine that others use takes
-# longer for everything; MARGIN=2 doubles what is allowed there. Of the memory it holds when 4000
-# connections take at most 64 MB more than nobody does, and all but 8 MB of that is given back within
-# 10 s after they have left.
+# MS (default 1500) is the length of each run. A run passes if the well-behaved client waits at most 10 ms in
+# 99.9 % of its requests, or four times as long as it does alone, and no turn of the loop with one of its
+# requests takes more than 10 ms. On a machine that others use everything takes longer: MARGIN=2 doubles the
+# limits. The memory passes if 4000 connections take at most 64 MB more than none, and all but 8 MB of this is
+# freed within 10 s after they have left.
 #
-# On a machine that others use, root may let all of it go first: FIRST=1 scripts/hostile.sh
-# MARKETD names another program than the one that is built here.
-# Needs curl and taskset. Sends traffic to 127.0.0.1 alone.
+# On a machine that others use, root may give all of it priority: FIRST=1 scripts/hostile.sh MARKETD
+# names another program than the one that is built here. Needs curl and taskset. Sends traffic only
+# to 127.0.0.1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The kernel shares the processor out by sessions first (sched(7), "The autogroup feature").
+# The kernel first divides the processor among sessions (sched(7), "The autogroup feature").
 if [ -n "${FIRST:-}" ]; then
     FIRST='' exec setsid -w bash -c 'echo -20 >/proc/self/autogroup && exec "$0" "$@"' \
         "scripts/${0##*/}" "$@"
@@ -75,7 +74,7 @@ cat >"$work/marketd.json" <<JSON
   "limits": { "requestsPerConnection": 4294967295 } }
 JSON
 
-# A marketd with what the cases ask for: sets `base` and `server`.
+# Starts a marketd with the data of the cases; sets `base` and `server`.
 start() {
     "${calm[@]}" taskset -c 0 "$marketd" --config "$work/marketd.json" >"$work/marketd.log" 2>&1 &
     server=$!
@@ -105,7 +104,7 @@ curl -sf -D "$work/head" -o /dev/null "$base/api/v1/quotes?symbols=$hundred"
 tag=$(field ETag "$work/head")
 cookie=$(head -c 15000 /dev/zero | tr '\0' x)
 
-# What the crowd of a case is told to send.
+# The arguments for the crowd of a case.
 crowd_of() {
     local gzip='Accept-Encoding: gzip'
     case $1 in
@@ -158,7 +157,7 @@ crowd_of() {
     crowd=("$@")
 }
 
-# The turns of the loop so far: all, those up to a millisecond, those up to ten.
+# The number of turns of the loop so far: all, those up to 1 ms, and those up to 10 ms.
 turns() {
     curl -sf "$base/metrics" | awk -F'[" ]' '
         /^marketd_loop_turn_seconds_bucket/ { if ($2 + 0 == 0.001) short = $NF; if ($2 + 0 == 0.01) fair = $NF }
@@ -166,7 +165,7 @@ turns() {
         END { print all, short, fair }'
 }
 
-# Asks beside whoever is there, and prints the figures.
+# Runs the well-behaved client, and prints its figures.
 ask() {
     "${calm[@]}" taskset -c 1 "$hostile" probe --ms "$ms" "$base/api/v1/quotes/BTC-USDT"
 }
@@ -177,7 +176,7 @@ resident() {
 }
 
 bad=0
-# What a large crowd takes of the memory, and how long until that is given back.
+# Measures how much memory a large crowd takes, and how soon it is freed.
 remember() {
     local name=$1 reads=$2 extra=() crowd_pid quiet most now back=- verdict=
     [ "$reads" = yes ] || extra=(--deaf)
@@ -212,7 +211,7 @@ remember_all() {
     echo
     echo "| case | connections | reads | quiet MB | at most MB more | given back after s | |"
     echo "|---|---:|---|---:|---:|---:|---|"
-    # What is made once and then kept is no part of it.
+    # Memory that is allocated once and then kept does not count.
     for name in "${cases[@]}"; do
         crowd_of "$name"
         timeout 2 "$hostile" crowd --connections 8 "${crowd[@]}" 2>/dev/null || true

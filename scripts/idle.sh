@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What marketd takes while nobody asks it anything: memory, processor and wake-ups, with its demo
-# exchange, after the backfill. Prints one Markdown table with limits; exit code 1 above any.
+# Measures marketd without requests: memory, processor time and wake-ups, with its demo exchange,
+# after the backfill. Prints one Markdown table with limits; the exit code is 1 above any limit.
 #
 #     scripts/idle.sh [SECONDS]        each measurement, default: 20
 #
-# Needs curl. Sends traffic to 127.0.0.1 alone. Connections need descriptors: `ulimit -n` is raised
-# as far as it goes, and there are fewer of them where that is not enough.
+# Needs curl. Sends traffic only to 127.0.0.1. Each connection needs a descriptor: `ulimit -n` is
+# raised as far as possible, and there are fewer connections if that is not enough.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,7 +26,7 @@ trap finish EXIT
 # shellcheck source=scripts/cases.sh
 . scripts/cases.sh
 
-# Starts a marketd on the demo exchange, and waits for the end of its backfill; sets $pid, $base.
+# Starts a marketd with the demo exchange, and waits for the end of its backfill; sets $pid, $base.
 begin() {
     local name=$1 program=$2 poll_ms=$3 done wanted
     cat >"$work/$name.json" <<JSON
@@ -47,19 +47,19 @@ JSON
     fail "the backfill does not come to its end: $wanted candles, $done are there"
 }
 
-# Kilobytes of memory that are the process's own or shared and resident.
+# The resident memory of the process in kilobytes, private or shared.
 resident() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
 
-# How often all threads have gone to sleep of their own accord.
+# How often all threads have gone to sleep voluntarily.
 sleeps() { cat /proc/"$1"/task/*/status | awk '/^voluntary/ { sum += $2 } END { print sum }'; }
 
-# Nanoseconds that all threads have run.
+# For how many nanoseconds all threads have run.
 used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'; }
 
 echo "| | measured | at most |"
 echo "|---|---:|---:|"
 over=0
-# A line of the table; figures may have a fraction.
+# Prints a line of the table; figures may have a fraction.
 line() {
     local what=$1 figure=$2 limit=$3
     echo "| $what | $figure | $limit |"
@@ -67,10 +67,10 @@ line() {
     over=$((over + 1))
 }
 
-# As it starts without a word of configuration, but for its address and file.
+# With the default configuration, except for its address and file.
 begin demo target/release/marketd 1000 "$work/demo.db"
 demo=$pid
-# Without a poll of quotes for an hour: all that wakes it is its own.
+# With no poll of quotes for an hour, so that polls cause no wake-ups.
 begin quiet target/release/marketd 3600000 "$work/quiet.db"
 begin_used=$(used "$demo")
 begin_sleeps=$(sleeps "$pid")
@@ -86,7 +86,7 @@ begin small target/bare/release/marketd 1000 :memory:
 line "the same without default features, MiB" \
     "$(awk -v kb="$(resident "$pid")" 'BEGIN { printf "%.1f", kb / 1024 }')" 6
 
-# Opens so many connections and keeps them; each has had one answer, as connections that idle have.
+# Opens this many connections and keeps them. Each has had one answer, like real idle connections.
 hold() {
     target/release/examples/load --hold --ms 3600000 --connections "$2" "$base/health" >"$work/$1" &
     children+=($!)
@@ -97,7 +97,7 @@ hold() {
     fail "not all connections were answered"
 }
 
-# The second half of them: the first takes what the backfill has left behind.
+# Measures the second half of them: the first half uses memory that the backfill has freed.
 pid=$quiet
 base=$(address_in "$work/quiet.log")
 most=$(($(ulimit -n) / 2 - 100))

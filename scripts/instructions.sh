@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# How many instructions marketd itself spends on one request, counted by callgrind, and whether
-# that is within the limits below and a tenth: exit code 1 where it is not. The kernel's share is
-# not counted, so the figures are the same on a busy machine and an idle one.
+# Counts with callgrind how many instructions marketd itself spends on one request. The exit code is
+# 1 if a count is more than 10 % above its limit below. The kernel's share is not counted, so the
+# figures are the same on a busy machine and an idle one.
 #
 #     scripts/instructions.sh                        every case against its limit
 #     scripts/instructions.sh CASE...                these alone
 #     scripts/instructions.sh --functions CASE...    and the functions that the instructions are in
 #
-# Each case is asked for REQUESTS times (default 2000) on one connection that is kept open.
-# Needs valgrind (Debian: apt-get install valgrind) and curl. Sends traffic to 127.0.0.1 alone.
+# Each case is requested REQUESTS times (default 2000) on one connection that is kept open. Needs
+# valgrind (Debian: apt-get install valgrind) and curl. Sends traffic only to 127.0.0.1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 requests=${REQUESTS:-2000}
 
-# The most instructions a request.
+# The most instructions per request.
 limits='quote 2000
 20-quotes 2700
 chart 2200
@@ -57,16 +57,16 @@ for name in "${cases[@]}"; do
 done
 
 need valgrind callgrind_control callgrind_annotate curl
-# As released, but with the names of functions; in a place of its own, so that neither build
-# undoes the other.
+# Builds like a release, but with the names of functions, and in a separate target directory, so
+# that neither build overwrites the other.
 built=target/callgrind/release
 CARGO_PROFILE_RELEASE_STRIP=false \
     cargo build --release --locked --quiet --target-dir target/callgrind --bin marketd --example load
 
 write_config
 
-# A marketd for one case alone: callgrind's profile of a second one would begin in the middle of
-# calls that the first one counted.
+# Starts a marketd for only one case: callgrind's profile of a second case would begin in the middle
+# of calls that were counted for the first.
 start() {
     valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$work/out.$1" \
         "$built/marketd" --config "$work/marketd.json" >"$work/log" 2>&1 &
@@ -86,7 +86,7 @@ control() {
         fail "callgrind does not listen: $(cat "$work/control")"
 }
 
-# Instructions of what a command made the server do, in all; the profile is the dump of this number.
+# All instructions of the server during a command; the profile is the dump with this number.
 count() {
     local dump=$work/out.$1.$2
     shift 2
@@ -102,7 +102,7 @@ load() {
     local name=$1 count=$2 header
     header=$(header_of "$name")
     set -- --requests "$count" --status "$(status_of "$name")" ${header:+--header "$header"}
-    # No two heads are the same.
+    # All heads differ.
     [ "${name%-new}" = "$name" ] || set -- "$@" --vary
     "$built/examples/load" "$@" "$base$(path_of "$name")"
 }
@@ -113,7 +113,7 @@ over=0
 for name in "${cases[@]}"; do
     start "$name"
     check_case "$name" "$base"
-    # What is made at the first request and kept is not counted.
+    # Work that is done once, at the first request, is not counted.
     load "$name" 50 >/dev/null
     each=$(($(count "$name" 1 load "$name" "$requests") / requests))
     limit=$(limit_of "$name")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Kills marketd (kill -9) again and again while it fetches the history of many symbols from an
-# exchange that answers at once, and looks whether all is in the file that was told as stored, and in
-# the end all that was to be fetched.
+# Kills marketd (kill -9) again and again while it fetches the history of many symbols from an exchange that
+# answers at once. Checks that the file has all candles that were reported as stored, and in the end all
+# candles of the history.
 #
 #     scripts/kills.sh [SYMBOLS] [KILLS] [SEED]
 #

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Every figure of the first table of results in src/docs/performance.md, made anew on this machine: some
-# twelve minutes, on an idle one. Exit code 1 when a script finds a figure above its limit.
+# Measures every figure of the first table of results in src/docs/performance.md on this machine. It takes
+# some twelve minutes on an idle machine. The exit code is 1 if a script finds a figure above its limit.
 #
 #     scripts/measure.sh            all of them
 #     scripts/measure.sh --quick    with shorter runs beside the bare loop
 #
-# See the scripts themselves for what they need and do.
+# The scripts themselves say what they need and do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packages of a static marketd for this machine's processor: a tarball for any Linux, and a .deb, each
-# with the manual page and the documentation, the units for systemd, example configurations, files for proxies and
-# monitoring, completions for shells, and the licence texts of what is compiled in. Prints their names.
+# Makes packages of a static marketd for this machine's processor: a tarball for any Linux, and a .deb, each
+# with the manual page and the documentation, the units for systemd, example configurations, files for proxies
+# and monitoring, completions for shells, and the licence texts of what is compiled in. Prints their names.
 #
 #     scripts/package.sh             into target/package
 #     scripts/package.sh --try       installs, starts, upgrades, removes and purges the .deb in a Debian
@@ -47,14 +47,14 @@ name=marketd-$version-$machine
 tree=$out/$name
 mkdir -p "$tree"
 
-# The licence texts of every crate that is compiled in, as its authors ship them.
+# The licence texts of every crate that is compiled in, as shipped by its authors.
 notices() {
     local package version licence rest sources file
     echo "marketd contains these works of others, under these licences:"
     cargo tree --locked --edges normal --prefix none --target "$triple" --format '{p} {l}' | sort -u |
         while read -r package version licence rest; do
             [ "$package" != marketd ] || continue
-            # A crate that was named before is marked with (*).
+            # (*) marks a crate that was listed before.
             licence=$(sed 's/ *(\*)$//' <<<"$licence $rest")
             printf '\n=== %s %s: %s\n' "$package" "$version" "$licence"
             sources=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$package-${version#v}")
@@ -78,13 +78,13 @@ cp scripts/deploy/{nginx.conf,Caddyfile,prometheus.yml,prometheus-rules.yml,graf
 "$tree/marketd" completions bash >"$tree/completions/marketd"
 "$tree/marketd" completions zsh >"$tree/completions/_marketd"
 "$tree/marketd" completions fish >"$tree/completions/marketd.fish"
-# The same sources give the same bytes.
+# The same sources give a package with the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
     -C "$out" -c "$name" | gzip -9n >"$out/$name.tar.gz"
 echo "$out/$name.tar.gz"
 
-# The .deb: its configuration is kept over upgrades; the service is not started before somebody says so.
+# The .deb: upgrades keep its configuration; it does not start the service by itself.
 arch=$(dpkg --print-architecture)
 maintainer=${MAINTAINER:-the marketd authors <marketd@localhost.localdomain>}
 make_deb() {
@@ -163,7 +163,8 @@ TEXT
 make_deb "$version"
 [ -n "$try" ] || exit 0
 
-# A Debian of its own. Without systemd in it, the program is started by hand as the unit does.
+# A separate Debian. It has no systemd, so the program is started by hand, as the unit would start
+# it.
 [ "$(id -u)" = 0 ] || fail "--try needs root"
 for tool in debootstrap curl; do
     command -v "$tool" >/dev/null || fail "$tool is missing (Debian: apt-get install $tool)"
@@ -180,7 +181,7 @@ add() {
     cp "$1" "$debian/tmp/marketd.deb"
     inside dpkg -i /tmp/marketd.deb >"$out/dpkg.log" || fail "dpkg: $(cat "$out/dpkg.log")"
 }
-# Without DynamicUser: with a configuration of the demo exchange, since there is no network.
+# Without DynamicUser, and with the demo exchange, because there is no network.
 serve() {
     mkdir -p "$debian/var/lib/marketd"
     chroot "$debian" /usr/bin/marketd --demo --source demo --listen 127.0.0.1:0 \
@@ -208,7 +209,7 @@ inside /usr/bin/marketd --config /etc/marketd/marketd.json --check
 serve
 curl -fsS "$base/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000" >/dev/null
 sleep 3
-# An upgrade over a running one: the file of the configuration that was changed stays.
+# An upgrade of a running program: the changed configuration file stays.
 echo '{ "sources": [ { "dialect": "demo" } ] }' >"$debian/etc/marketd/marketd.json"
 before=$(stored)
 make_deb "$version+1"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What a replay costs: records a day of the demo exchange's 24 markets, plays it a thousand times as fast, prints the
-# processor time, and fails if a candle of a minute differs. Then measures the time from SIGTERM to the end, with an
-# idle client connected and nobody who reads the log. It takes three minutes.
+# Measures a replay: records a day of the demo exchange's 24 markets, plays it a thousand times as fast,
+# prints the processor time, and fails if a 1m candle differs. Then measures the time from SIGTERM to the end,
+# with an idle client and without a reader of the log. It takes three minutes.
 #   scripts/replay.sh [SPEED]
 set -eu
 cd "$(dirname "$0")/.."

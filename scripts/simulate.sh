@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Simulates the whole core among clients and exchanges, seed after seed, until so many things have
-# happened: bytes that come and go, clocks that jump, a disk's answers. Every claim in every answer is
-# judged by what the made-up exchanges really traded (tests/sim).
+# Simulates the whole core with clients and exchanges, seed after seed, until EVENTS events have happened:
+# bytes that come and go, clocks that jump, a disk's answers. Every claim in every answer is compared with the
+# trades of the simulated exchanges (tests/sim).
 #
 #     scripts/simulate.sh [EVENTS [FIRST_SEED]]      default: 1000000 events from seed 1
 #
-# A failure names its seed. MARKETD_SEED=7 scripts/simulate.sh repeats seed 7 alone, and with
-# MARKETD_TRACE=1 as well it tells all that happens.
+# A failure names its seed. MARKETD_SEED=7 scripts/simulate.sh repeats only seed 7; MARKETD_TRACE=1
+# also prints all of its events.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

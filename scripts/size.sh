@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# How large the stripped binary is: for speed with everything on and with nothing, and for size with nothing, as
-# on a box of 64 MB, which has little flash too. Exit code 1 where it is above its limit below.
+# Measures the stripped binary: built for speed with all features and with none, and built for size with none
+# (for a box of 64 MB, which also has little flash). The exit code is 1 if a binary exceeds its limit below.
 #
 #     scripts/size.sh
 #
-# Builds in a place of its own, so that no other build is undone.
+# Builds in a separate target directory, so that no other build is overwritten.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 over=0
 
-# size PROFILE FEATURES LIMIT FLAG...: builds with these flags of cargo, and judges.
+# size PROFILE FEATURES LIMIT FLAG...: builds with these flags of cargo, and checks the limit.
 size() {
     local profile=$1 features=$2 limit=$3
     shift 3

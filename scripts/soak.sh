@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# What polling costs the clients: marketd under a load of quotes, with 3,500 tickers polled each
-# second and without any polling, in alternation. Prints one line a run, then the medians, the
-# share of the loop's turns below a millisecond, and memory. Judges nothing: machines differ.
+# Measures how much polling slows down clients: marketd under a load of quotes, alternately with
+# 3,500 tickers polled each second and without any polling. Prints one line per run, then the
+# medians, the share of the loop's turns below a millisecond, and memory. There are no limits,
+# because machines differ.
 #
 #     scripts/soak.sh [PAIRS] [SECONDS]        default: 5 pairs of runs of 10 seconds
 #     SOURCES=8 scripts/soak.sh                as many exchanges, of 3,500 tickers each
 #
-# The one that polls also fetches history from each exchange and writes it to a file, all the time.
-# Needs wrk (Debian: apt-get install wrk), curl and taskset. Sends traffic to 127.0.0.1 alone.
+# The marketd that polls also fetches history from each exchange and writes it to a file, all the
+# time. Needs wrk (Debian: apt-get install wrk), curl and taskset. Sends traffic only to 127.0.0.1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -67,7 +68,8 @@ entries() {
     (IFS=, && echo "${entries[*]}")
 }
 
-# Starts marketd on core 0 with these sources and this file, which stays behind what there is to fetch.
+# Starts marketd on core 0 with these sources and this file. There is always more history to fetch than the
+# file has.
 start() {
     local name=$1 sources=$2 data=$3
     cat >"$work/$name.json" <<JSON

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# What a crowd of readers of the stream costs: 1,000 of 100 symbols each, beside an exchange whose 3,500
-# quotes all change once a second; then the same beside 100 readers that never read. Exit code 1 above a
-# limit (scripts/stream.rs).
+# Measures the cost of many readers of the stream: 1,000 readers of 100 symbols each, with an exchange whose
+# 3,500 quotes all change once a second. Then it adds 100 readers that never read, and measures again. The
+# exit code is 1 above a limit (scripts/stream.rs).
 #
 #     scripts/stream.sh
 #
-# Prints the share of a core that marketd uses, how long after the last byte of a poll its events are
-# read, the share of the loop's turns that take less than a millisecond, and the memory of a reader. Beside
-# it, how long the kernel takes for as many bytes to as many readers from a loop that does nothing else:
-# marketd, which decodes the poll first, may take 2.5 times as long, or 20 ms.
-# marketd runs on core 0, the readers and the exchange on core 1, where there is taskset. SECONDS_EACH
-# (default 20) is how long each run measures. On a machine that others use, MARGIN=2 doubles what is
-# allowed. Sends traffic to 127.0.0.1 alone.
+# Prints the share of a core that marketd uses, the time from the last byte of a poll until its events are
+# read, the share of the loop's turns that take less than a millisecond, and the memory of a reader. For
+# comparison, it prints the time that the kernel takes for the same number of bytes and readers, sent by a
+# loop that does nothing else. marketd decodes the poll first, so it may take 2.5 times as long, or 20 ms. If
+# there is taskset, marketd runs on core 0, and the readers and the exchange on core 1. SECONDS_EACH (default
+# 20) is the length of each measurement. On a machine that others use, MARGIN=2 doubles the limits. Sends
+# traffic only to 127.0.0.1.
 #
-# On a machine that others use, root may let all of it go first: FIRST=1 scripts/stream.sh
+# On a machine that others use, root may give all of it priority: FIRST=1 scripts/stream.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The kernel shares the processor out by sessions first (sched(7), "The autogroup feature").
+# The kernel first divides the processor among sessions (sched(7), "The autogroup feature").
 if [ -n "${FIRST:-}" ]; then
     FIRST='' exec setsid -w bash -c 'echo -20 >/proc/self/autogroup && exec "$0" "$@"' \
         "scripts/${0##*/}" "$@"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tries the files in this directory with the programs that they are for: the units with systemd-analyze, a passed
-# socket with systemd-socket-activate, the alerts with promtool, nginx and Caddy in front of a running marketd, the steps of the
-# Dockerfile without Docker. What is missing is named, and its part left out.
+# Tests the files in this directory with their programs: the units with systemd-analyze, a passed socket with
+# systemd-socket-activate, the alerts with promtool, nginx and Caddy in front of a running marketd, the steps
+# of the Dockerfile without Docker. It names missing programs, and skips their parts.
 #
 #     scripts/deploy/check.sh [MARKETD]      default: target/release/marketd
 #
-# Exit code 1 where something does not hold. Sends traffic to 127.0.0.1 alone; the port 8080, which the image listens at,
-# is free.
+# The exit code is 1 if a test fails. Sends traffic only to 127.0.0.1. The image listens on port 8080, which
+# must be free.
 set -euo pipefail
 marketd=${1:+$(realpath "$1")}
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -28,7 +28,7 @@ good() { echo "ok      $1"; }
 bad() { echo "FAILED  $1"; failed=1; }
 has() { command -v "$1" >/dev/null || { echo "SKIPPED $2: no $1 here"; return 1; }; }
 
-# The address of a port that nobody listens on now.
+# The address of a free port.
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 await() {
     for _ in $(seq 100); do curl -sf -o /dev/null "$1" && return 0; sleep 0.1; done
@@ -42,7 +42,7 @@ if has systemd-analyze marketd.service; then
     else tail -n 1 "$work/unit"; bad marketd.service; fi
 fi
 
-# The units as they are installed, but for the program.
+# The units as they are installed, except for the path of the program.
 mkdir "$work/units"
 for unit in marketd.service marketd.socket; do
     sed "s|/usr/bin/marketd|$marketd|; s|/etc/marketd/marketd.json|$PWD/small.json|" $unit >"$work/units/$unit"
@@ -75,7 +75,7 @@ port=$(free_port)
 pids+=($!)
 await "http://127.0.0.1:$port/health/ready" || { cat "$work/marketd.log"; bad "marketd does not start"; }
 
-# What a client sees through a proxy is what marketd says, and a tag is still a tag.
+# Through a proxy, a client sees what marketd sends, and entity tags still work.
 through() {
     local name=$1 base=$2 direct="http://127.0.0.1:$port" target tag status
     for target in /api/v1/categories /health/live '/api/ecosystem/chart?symbol=BTC/USDT&interval=1d&to=2'; do
@@ -104,7 +104,7 @@ if has nginx nginx.conf; then
     pids+=($!)
     if await "http://127.0.0.1:$front/health/live"; then
         through nginx.conf "http://127.0.0.1:$front"
-        # A chart of closed candles is kept for as long as marketd says.
+        # The proxy keeps a chart of closed candles for the time that marketd permits.
         old="http://127.0.0.1:$front/openapi.json"
         curl -s -o /dev/null "$old"
         cached=$(curl -s -o /dev/null -D - "$old" | tr -d '\r' | sed -n 's/^X-Cache-Status: //p')
