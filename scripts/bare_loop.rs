@@ -1,13 +1,12 @@
-//! The least that a server can do: what marketd is measured against.
+//! A server that does the least that a server can do, for comparison with marketd.
 //!
 //!     cargo run --release --example bare_loop -- quote=quote.bytes health=health.bytes
 //!
-//! Owns one listener for each file, and answers each blank line that comes in there with the
-//! bytes of that file, head and all. It parses nothing, looks nothing up, keeps no deadline and
-//! no count. What costs system calls it does as marketd does: the options of its sockets, one
-//! shared buffer, a short read as the sign that all is read, a first read before a connection is
-//! watched, one send for a whole batch. Where the file says `Connection: close`, an answer ends
-//! its connection.
+//! It has one listener for each file, and answers each blank line that arrives there with the bytes
+//! of that file, including the head. It parses nothing, looks nothing up, and keeps neither
+//! deadlines nor counts. Its system calls are those of marketd: the same socket options, one shared
+//! buffer, a short read as the sign that all is read, a first read before a connection is watched,
+//! one send for a whole batch. If the file has `Connection: close`, an answer ends its connection.
 
 #[path = "../src/net/sockopt.rs"]
 mod sockopt;
@@ -25,11 +24,11 @@ const READ_BUFFER: usize = 64 * 1024;
 const EVENTS: usize = 128;
 const ACCEPTS: usize = 32;
 
-/// Bytes of answers that stand ready side by side, so that a batch of them is one send; as many
-/// as marketd has pending for one connection at most.
+/// Bytes of prepared answers in a row, so that a batch of them is one send. marketd has at most
+/// this many pending for one connection.
 const READY: usize = 64 * 1024;
 
-/// Tokens below are listeners.
+/// Tokens below this one are listeners.
 const CONNECTIONS: usize = 1024;
 
 fn main() -> ExitCode {
@@ -50,14 +49,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// One listener and what it answers.
+/// A listener and its answer.
 struct Service {
     listener: TcpListener,
     /// More connections may be waiting.
     ready: bool,
-    /// As many as `READY` holds, or one.
+    /// As many answers as fit into `READY`, or one.
     answers: Vec<u8>,
-    /// Bytes of one.
+    /// Bytes of one answer.
     length: usize,
     closes: bool,
 }
@@ -67,7 +66,7 @@ struct Connection {
     service: usize,
     /// Bytes of a blank line that the last read ended with: 0 to 3.
     matched: usize,
-    /// Where in an answer the next byte is.
+    /// The position of the next byte within an answer.
     at: usize,
     /// Bytes that are still to be sent.
     owed: usize,
@@ -85,7 +84,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Binds a free port for each file, and prints which: `NAME http://127.0.0.1:PORT`.
+    /// Binds a free port for each file, and prints the port: `NAME http://127.0.0.1:PORT`.
     fn new(files: &[String]) -> io::Result<Loop> {
         let poll = Poll::new()?;
         let mut services = Vec::new();
@@ -153,7 +152,7 @@ impl Loop {
         }
     }
 
-    /// Takes some connections. Each is answered at once, and watched only if it lives on.
+    /// Accepts some connections. Each is answered at once, and watched only if it stays open.
     fn accept(&mut self, service: usize) {
         for _ in 0..ACCEPTS {
             let stream = match self.services[service].listener.accept() {
@@ -194,7 +193,7 @@ impl Connection {
         registry.register(&mut self.stream, Token(CONNECTIONS + place), both)
     }
 
-    /// Reads and answers as far as it goes; false when the connection is at its end.
+    /// Reads and answers as much as possible. Returns false if the connection has ended.
     fn pump(&mut self, services: &[Service], buffer: &mut [u8]) -> bool {
         let service = &services[self.service];
         loop {
@@ -227,13 +226,13 @@ impl Connection {
         }
     }
 
-    /// Blank lines that end in these bytes, which follow those of the last read.
+    /// The number of blank lines that end in these bytes. They follow the bytes of the last read.
     fn blank_lines(&mut self, bytes: &[u8]) -> usize {
         const BLANK: &[u8; 4] = b"\r\n\r\n";
         let mut found = 0;
         let mut at = 0;
         while at < bytes.len() {
-            // Three of four bytes need no look where no blank line has begun.
+            // If no blank line has begun, three of four bytes need no check.
             if self.matched == 0
                 && let Some(byte) = bytes.get(at + 3)
                 && !BLANK.contains(byte)

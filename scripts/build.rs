@@ -1,5 +1,6 @@
-//! Packs the files of JSON that the program holds: what is printed or served as a whole in gzip, which is an
-//! eighth of it, and the dialects without white space, which is a fifth of them.
+//! Packs the JSON files that the program contains. Those that are printed or served as a whole are packed
+//! with gzip, to an eighth of their size. The dialects lose their white space, which leaves a fifth of their
+//! size.
 
 #[path = "openapi.rs"]
 mod openapi;
@@ -11,7 +12,7 @@ use std::path::Path;
 
 const OPENAPI: &str = "src/core/api/openapi.json";
 
-/// Files that are kept in gzip, and their names then.
+/// Files that are packed with gzip, and their packed names.
 const PACKED: [(&str, &str); 2] = [
     ("src/config/schema.json", "config-schema.json.gz"),
     ("src/exchange/dialects/schema.json", "dialect-schema.json.gz"),
@@ -45,8 +46,8 @@ fn pack(text: &[u8], file: &Path) -> std::io::Result<()> {
     gzip.finish().map(drop)
 }
 
-/// The commit that a release is built from: as the variable says, else as git does. Empty if neither knows
-/// it, and in other builds, which would be made again after each commit.
+/// The commit that a release is built from, by the variable, or else by git. Empty if neither has it. Empty
+/// also in other builds, which would be rebuilt after each commit.
 fn commit() -> String {
     println!("cargo::rerun-if-env-changed=MARKETD_COMMIT");
     if let Ok(commit) = std::env::var("MARKETD_COMMIT") {
@@ -62,14 +63,14 @@ fn commit() -> String {
     else {
         return String::new();
     };
-    // Written by every commit and every change of the branch.
+    // Every commit and every change of the branch writes this file.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
     commit
 }
 
-/// JSON without the white space outside of its strings.
+/// Removes the white space of JSON outside of strings.
 fn minified(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let (mut in_string, mut is_escaped) = (false, false);

@@ -1,9 +1,9 @@
-//! Nodes of a cluster whose collectors are killed and whose Redis goes away, freezes, or is lost during a start
-//! (scripts/cluster.sh). Prints what
-//! clients and exchanges have seen of it, beside the limits; exit code 1 above any.
+//! Runs the nodes of a cluster whose collectors are killed and whose Redis goes away, freezes, or is lost
+//! during a start (scripts/cluster.sh). Prints what clients and exchanges have noticed, with the limits. The
+//! exit code is 1 above any limit.
 //!
-//! It is the exchanges too, so it knows who polled when. A client is a reader of the stream: how old a quote
-//! was at any moment is known from when each event came.
+//! It also plays the exchanges, so it knows which node polled at which time. A client is a reader of the
+//! stream. The arrival times of the events give the age of a quote at any moment.
 
 #[path = "../tests/history/file.rs"]
 #[expect(dead_code, reason = "a test uses the rest of it")]
@@ -35,22 +35,24 @@ const HELP: &str = "cluster [options] PROGRAM
     --trials N      how often each fault is tried that leaves nodes half-dead (default 3)
     --margin N      allows times and processors N times their limits (default 1)";
 
-/// How long a lease is, by default.
+/// The default length of a lease.
 const LEASE: Duration = Duration::from_secs(3);
 
-/// How often a client looks at a quote, where its age counts.
+/// How often a client checks the age of a quote.
 const LOOK_US: i64 = 10_000;
 
 /// How often each node is asked while Redis is away: the connections stay within what one may ask.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// An answer that takes no longer is quick, whatever others take.
+/// An answer within this time counts as quick, however long others take.
 const QUICK_US: u128 = 1000;
 
-/// What an exchange allows: polls once a second leave little of it, as at the largest real ones.
+/// The budget of an exchange. Polls once a second leave little of it, as at the largest real
+/// exchanges.
 const BUDGET: (u32, u32) = (90, 60_000);
 
-/// The part of it that comes back within its span, in percent (src/core/sources/budget.rs).
+/// The part of the budget that becomes free again within its span, in percent
+/// (src/core/sources/budget.rs).
 const PERCENT_RATE: u32 = 80;
 
 struct Options {
@@ -70,7 +72,7 @@ struct Options {
 /// A quote as a client saw it.
 #[derive(Clone, Copy)]
 struct Sight {
-    /// Which stream it came on.
+    /// The stream on which it arrived.
     stream: usize,
     node: usize,
     source: usize,
@@ -83,7 +85,7 @@ struct Sight {
 struct Clients {
     sights: Arc<Mutex<Vec<Sight>>>,
     streams: usize,
-    /// Of each source, some from all over its poll.
+    /// Symbols of each source, spread over its poll.
     symbols: Vec<Vec<String>>,
 }
 
@@ -153,7 +155,7 @@ fn options() -> Result<Options, lexopt::Error> {
     }
 }
 
-/// `None` where there is no Redis.
+/// `None` if there is no Redis.
 fn run(options: &Options) -> Option<Report> {
     let mut world = World::with(options.sources, options.tickers, &[])?;
     world.poll = options.poll;
@@ -185,7 +187,7 @@ fn run(options: &Options) -> Option<Report> {
 
 /// Nothing happens: what it costs, and how far followers are behind.
 fn steady(world: &World, clients: &Clients, options: &Options, report: &mut Report) {
-    // What came when the streams were opened says nothing.
+    // Events from when the streams were opened do not count.
     pass(options.poll * 2);
     let from = clients.count();
     let used = || -> Vec<u128> {
@@ -286,7 +288,7 @@ fn stops(world: &mut World, clients: &mut Clients, options: &Options, report: &m
     }
 }
 
-/// Which sources a node says that it collects.
+/// The sources that a node collects, as it says.
 fn collected(node: &Node) -> Vec<bool> {
     let metrics = node.metrics();
     let sources = metrics["cluster"]["sources"].items().iter();
@@ -331,7 +333,7 @@ fn kills(world: &mut World, clients: &mut Clients, options: &Options, report: &m
     }
 }
 
-/// How old quotes were that clients saw until now.
+/// The ages of the quotes that clients have seen until now.
 fn judge_ages(clients: &Clients, options: &Options, report: &mut Report) {
     let sights = clients.sights.lock().expect("no client panics").clone();
     let mut last = HashMap::new();
@@ -361,7 +363,7 @@ fn rarest_poll(options: &Options) -> Duration {
     options.poll.max(request * 2)
 }
 
-/// Redis goes away for a while, and all agree again.
+/// Redis goes away for a while; then all nodes agree again.
 fn away(world: &mut World, options: &Options, report: &mut Report) {
     let addresses = world.nodes.iter().map(|node| node.marketd().addr());
     let mut connections: Vec<Client> = addresses.map(Client::connect).collect();
@@ -457,7 +459,7 @@ fn watch(world: &World, what: &str, options: &Options, report: &mut Report) {
     report.limit(&format!("oldest quote during {what}, ms"), oldest.unsigned_abs().into(), most);
 }
 
-/// A node joins that has one source alone, again and again: the others stay where they are.
+/// A node with only one source joins, again and again: the other sources stay where they are.
 fn lacking(world: &mut World, options: &Options, report: &mut Report) {
     let collectors = world.await_spread();
     let epochs = |world: &World| -> Vec<i64> {
@@ -496,7 +498,7 @@ fn judge_turns(world: &World, report: &mut Report) {
     report.limit("polls between two of another node", at_once as u128, 0);
 }
 
-/// What the exchanges were asked: each in the fullest of all windows of the whole run.
+/// The requests to each exchange in the fullest window of the whole run.
 fn judge_budget(world: &World, report: &mut Report) {
     let all = world.exchanges.iter().map(|it| it.asked().len()).sum::<usize>();
     report.tell("requests at the exchanges", all as u128);
@@ -520,7 +522,7 @@ fn is_between(polls: &[(Instant, usize)], at: usize) -> bool {
 /// file begins before the backfill is by chance, from there on it has no hole.
 fn judge_files(world: &World, report: &mut Report) {
     let (mut figures, mut lacking) = ((0, 0), Vec::new());
-    // What was missed while Redis was away comes as the budget lets it.
+    // Candles that were missed while Redis was away are fetched as the budget permits.
     poll_until(LONG, || {
         let files: Vec<_> = world.nodes.iter().map(Node::candles).collect();
         let mut all = BTreeMap::<_, Vec<_>>::new();
@@ -555,7 +557,7 @@ fn is_due(slot: &Slot, file: &BTreeMap<Slot, Figures>, world: &World) -> bool {
         || *time > now_ms() / 1000 - world.backfill * 60
 }
 
-/// The middle one, that of 99 %, and the last one.
+/// The median, the 99th percentile, and the maximum.
 fn percentiles(figures: &mut [u128]) -> [u128; 3] {
     figures.sort_unstable();
     let count = figures.len();
@@ -576,7 +578,7 @@ impl Clients {
         }
     }
 
-    /// So many sights until now.
+    /// The number of sightings until now.
     fn count(&self) -> usize {
         self.sights.lock().expect("no client panics").len()
     }

@@ -3,8 +3,8 @@
 //!     cargo run --release --example fake_exchange -- --port 9090 --tickers 3500
 //!     marketd --source binance=http://127.0.0.1:9090
 //!
-//! It is the one that the tests use: prices move each second, candles go back to 2017, and the
-//! same seed gives the same markets. It listens on 127.0.0.1 alone and runs until it is killed.
+//! The tests use this exchange, too: prices move each second, candles go back to 2017, and the same
+//! seed gives the same markets. It listens only on 127.0.0.1 and runs until it is killed.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

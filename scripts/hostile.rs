@@ -1,12 +1,12 @@
-//! A hostile crowd, and the one well-behaved client beside it (scripts/hostile.sh).
+//! A hostile crowd, or the one well-behaved client (scripts/hostile.sh).
 //!
 //!     hostile crowd --connections 8 --depth 3000 http://127.0.0.1:8080/metrics
 //!     hostile probe --ms 2000 http://127.0.0.1:8080/api/v1/quotes/BTC-USDT
 //!
-//! The crowd sends requests as fast as the server takes them, until it is killed: those of all its
-//! addresses in turn, so many at once. It reads what comes, or nothing at all, and opens another
-//! connection where one was closed. The probe asks once a millisecond, on one connection, and prints
-//! one line of `name=value`: how long it waited, in nanoseconds.
+//! The crowd sends requests as fast as the server takes them, until it is killed. It sends those of all its
+//! addresses in turn, `--depth` at once. It reads the answers, or nothing at all, and replaces each closed
+//! connection. The probe sends a request once a millisecond, on one connection, and prints one line of
+//! `name=value`: how long it waited, in nanoseconds.
 
 use lexopt::prelude::*;
 use mio::net::TcpStream;
@@ -26,10 +26,10 @@ const HELP: &str = "hostile crowd|probe [options] http://ADDRESS:PORT/PATH...
     --silent          send nothing at all
     --ms N            how long the probe asks (default 2000)";
 
-/// Between two questions of the probe.
+/// Time between two requests of the probe.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Without an answer for so long, the probe takes the server for dead.
+/// After this time without an answer, the probe considers the server dead.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Default)]
@@ -124,12 +124,12 @@ fn told(what: &str) -> impl Fn(io::Error) -> String + '_ {
 /// One connection of the crowd.
 struct Peer {
     stream: TcpStream,
-    /// How much of the batch is sent.
+    /// How many bytes of the batch are sent.
     sent: usize,
     is_open: bool,
 }
 
-/// The requests of the crowd, so many at once.
+/// The requests of the crowd, this many at once.
 fn batch(options: &Options) -> Result<(SocketAddr, Vec<u8>), String> {
     let mut all = String::new();
     let mut address = None;
@@ -188,9 +188,9 @@ fn connect(poll: &Poll, address: SocketAddr, place: usize) -> io::Result<Peer> {
 }
 
 impl Peer {
-    /// Sends as far as the kernel takes it; the batch again and again, but for those who ask once.
+    /// Sends as much as the kernel takes: the batch again and again, or only once if so configured.
     fn send(&mut self, batch: &[u8], once: bool) {
-        // So many times at once, so that the others have their turn.
+        // Only a few times at once, so that the others have their turn.
         for _ in 0..4 {
             if once && self.sent == batch.len() {
                 return;
@@ -208,7 +208,7 @@ impl Peer {
         }
     }
 
-    /// Reads until nothing more is there: the end of a connection may bring no event of its own.
+    /// Reads until there is nothing more: the end of a connection may cause no further event.
     fn read(&mut self, buffer: &mut [u8]) {
         loop {
             match self.stream.read(buffer) {
@@ -226,7 +226,7 @@ fn is_later(error: &io::Error) -> bool {
     later.contains(&error.kind())
 }
 
-/// Asks again and again, and prints how long the answers took.
+/// Sends requests again and again, and prints how long the answers took.
 fn probe(options: &Options) -> Result<(), String> {
     let (address, path) = parts(&options.urls[0])?;
     let mut stream =

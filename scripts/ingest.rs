@@ -1,16 +1,17 @@
-//! What taking in a poll costs, beside what serde_json takes to read the same body.
+//! Compares the time to decode and apply a poll with the time that serde_json takes to read its
+//! body.
 //!
 //!     scripts/ingest.sh
 //!
-//! Once all markets are tracked, and once those of one quote asset.
+//! It measures twice: with all markets tracked, and with only those of one quote asset.
 //!
-//! First the decoder alone reads the body, in slices of 16 KiB: every number of a tracked ticker exactly.
-//! Then the core is told the answer of an exchange with many made-up markets as its driver would tell
-//! it: in the same slices, followed by all the work that these make; prices have moved since the
-//! poll before. That is framing, reading, decimals, rejects, and the quotes in their place. The
-//! reference reads the body, which lies in memory whole, into a list of structs whose texts are
-//! borrowed and whose prices stay texts: little more than a program could do which reads JSON with
-//! serde. They take turns on one thread, whose own processor time is measured; no network.
+//! First only the decoder reads the body, in slices of 16 KiB: it reads every number of a tracked ticker
+//! exactly. Then the core gets the answer of an exchange with many made-up markets, in the same slices as
+//! from its driver, and does all the work that follows: framing, reading, decimals, rejects, and storing the
+//! quotes. Prices have moved since the previous poll. The reference reads the whole body from memory into a
+//! list of structs whose texts are borrowed and whose prices stay texts. A program that reads JSON with serde
+//! can hardly do less. The two run alternately on one thread, whose processor time is measured. There is no
+//! network.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -28,14 +29,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 use support::generated::{Generated, GeneratedMarket};
 
-/// As many as the largest exchange has.
+/// The number of markets of the largest exchange.
 const TICKERS: usize = 3500;
 
-/// Polls that are measured; some before them are not.
+/// Polls that are measured. Some polls before them are not.
 const ROUNDS: usize = 40;
 const WARM_UP: usize = 5;
 
-/// What the driver hands over at a time.
+/// The number of bytes that the driver hands over at a time.
 const SLICE: usize = 16 * 1024;
 
 /// 2026-01-01.
@@ -69,8 +70,8 @@ struct Texts<'a> {
     count: i64,
 }
 
-/// What is tracked: the quote assets, and the most that the decoder and the core may take, in hundredths of
-/// the reference.
+/// What is tracked: the quote assets, and the limits of the decoder and the core, in hundredths of the
+/// reference.
 const CASES: [(&str, [u128; 2]); 2] = [("*", [80, 125]), ("USDT", [40, 55])];
 
 fn main() -> ExitCode {
@@ -139,7 +140,7 @@ fn report(limits: [u128; 2], ours: [&mut [Duration]; 2], theirs: &mut [Duration]
     limits.into_iter().zip(ratios).all(|(limit, ratio)| ratio <= limit)
 }
 
-/// What this thread has had of the processor: others that run meanwhile do not count.
+/// The processor time of this thread, without that of others.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -153,7 +154,7 @@ fn read_with_serde(body: &str) -> Duration {
     took
 }
 
-/// Takes the tickers of the markets with a quote asset.
+/// Accepts the tickers of the markets with a quote asset.
 struct Tickers<'q> {
     quote: &'q str,
     count: usize,
@@ -173,7 +174,7 @@ impl Sink for Tickers<'_> {
     fn rejected(&mut self, _: Reject<'_>) {}
 }
 
-/// Reads the tickers as the core does, and does nothing with them; how long that took.
+/// Reads the tickers as the core does, and discards them. Returns how long that took.
 fn decode(body: &str, quote: &str, expected: usize) -> Duration {
     let dialect = Dialect::by_name("binance").expect("it is built in");
     let caps = Caps::from(&Config::default().limits);
@@ -193,7 +194,7 @@ fn decode(body: &str, quote: &str, expected: usize) -> Duration {
 struct Poll {
     core: Core,
     now: Now,
-    /// The connection that asks for tickers, once it does.
+    /// The connection that requests tickers, as soon as there is one.
     asking: Option<Key>,
     info: String,
 }
@@ -215,7 +216,7 @@ impl Poll {
         }
     }
 
-    /// Lets time pass until tickers are asked for; what they will be.
+    /// Lets time pass until tickers are requested, and returns their body.
     fn next_body(&mut self, market: &Generated) -> String {
         while self.asking.is_none() {
             self.now.mono = self.now.mono + Duration::from_millis(100);
@@ -240,7 +241,7 @@ impl Poll {
         }
     }
 
-    /// Answers what is asked on a connection; tickers only later.
+    /// Answers the request of a connection; a request for tickers is answered later.
     fn answer(&mut self, key: Key) {
         let request = self.core.outgoing(key).to_vec();
         if request.is_empty() {
@@ -259,13 +260,13 @@ impl Poll {
         }
     }
 
-    /// Takes in the tickers that were asked for; how long that took.
+    /// Hands over the requested tickers, and returns how long the core took.
     fn take_in(&mut self, body: &str) -> Duration {
         let key = self.asking.take().expect("tickers were asked for");
         self.send(key, body)
     }
 
-    /// What a client is answered.
+    /// The answer to a client.
     fn ask(&mut self, target: &str) -> String {
         let client = self.core.accept(None, Service::Both, self.now);
         let client = client.expect("there is room for one client");

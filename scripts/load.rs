@@ -2,9 +2,9 @@
 //!
 //!     cargo run --release --example load -- --connections 64 --ms 5000 http://127.0.0.1:8080/health
 //!
-//! It counts every answer, holds each against the expected status, and prints one line of
-//! `name=value`; times are nanoseconds. The first answer that is not what was expected ends it
-//! with exit code 1: a wrong server is not to look fast.
+//! It counts every answer, checks its status, and prints one line of `name=value`; times are
+//! nanoseconds. The first unexpected answer ends it with exit code 1, so that a faulty server does
+//! not look fast.
 
 use lexopt::prelude::*;
 use mio::net::TcpStream;
@@ -27,10 +27,10 @@ const HELP: &str = "load [options] http://ADDRESS:PORT/PATH
     --vary            a header field with another number in each request (in each batch)
     --status N        what every answer must be (default 200)";
 
-/// Bytes taken at once: a few answers of the largest kind.
+/// Bytes read at once: a few of the largest answers.
 const READ_BUFFER: usize = 256 * 1024;
 
-/// Without any answer for so long, the server counts as dead.
+/// After this time without any answer, the server counts as dead.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Events taken at once.
@@ -116,7 +116,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
     Ok(Some(options))
 }
 
-/// All connections and what they have come to.
+/// All connections and their results.
 struct Load {
     poll: Poll,
     address: SocketAddr,
@@ -124,14 +124,14 @@ struct Load {
     request: Vec<u8>,
     /// The requests that one connection sends at once.
     batch: Vec<u8>,
-    /// Where in a request the number is that varies.
+    /// The position of the varying number in a request.
     varies: Option<usize>,
     close: bool,
     pipeline: usize,
     status: [u8; 3],
     /// Requests that may still be sent.
     unsent: u64,
-    /// Requests that are to be answered; then it ends.
+    /// Requests to be answered before the load ends.
     wanted: u64,
     hold: bool,
     span: Duration,
@@ -143,13 +143,13 @@ struct Load {
 /// One connection.
 struct Peer {
     stream: TcpStream,
-    /// Bytes of the batch that the kernel has not taken yet are its last ones.
+    /// How many of the last bytes of the batch the kernel has not taken yet.
     unwritten: usize,
     unanswered: usize,
     sent: Instant,
-    /// The start of a head whose rest is still to come.
+    /// The start of a head whose rest has not arrived yet.
     head: Vec<u8>,
-    /// Bytes of the present answer's body that are still to come.
+    /// How many bytes of the current answer's body have not arrived yet.
     body: usize,
 }
 
@@ -247,7 +247,7 @@ impl Load {
         }
     }
 
-    /// Begins a connection, which has nothing to send yet.
+    /// Opens a connection. It has nothing to send yet.
     fn connect(&mut self, place: usize) -> Result<Peer, String> {
         let mut stream = TcpStream::connect(self.address).map_err(told("cannot connect"))?;
         let registry = self.poll.registry();
@@ -282,7 +282,7 @@ impl Load {
         peer.sent = Instant::now();
     }
 
-    /// Sends what a connection has to send, as far as the kernel takes it.
+    /// Sends as much of a connection's output as the kernel takes.
     fn write(&mut self, place: usize) -> Result<(), String> {
         let peer = &mut self.peers[place];
         while peer.unwritten > 0 {
@@ -296,7 +296,7 @@ impl Load {
         Ok(())
     }
 
-    /// Takes what has come, and goes on with the next batch when the last one is answered.
+    /// Reads what has arrived, and starts the next batch when the last one is answered.
     fn read(&mut self, place: usize) -> Result<(), String> {
         loop {
             let count = match self.peers[place].stream.read(&mut self.buffer) {
@@ -321,12 +321,12 @@ impl Load {
         }
     }
 
-    /// Goes through the answers in these bytes.
+    /// Reads the answers in these bytes.
     fn take(&mut self, place: usize, mut bytes: &[u8]) -> Result<(), String> {
         let peer = &mut self.peers[place];
         while !bytes.is_empty() {
             if peer.body == 0 {
-                // A head that came in pieces is put together; a whole one is read in place.
+                // A head that arrives in pieces is joined; a whole one is read in place.
                 let known = peer.head.len();
                 let end = if known == 0 {
                     head_end(bytes)
@@ -362,7 +362,7 @@ impl Load {
         Ok(())
     }
 
-    /// The server has closed: right where one connection a request was asked for, and only then.
+    /// The server has closed the connection. That is right only with one connection per request.
     fn ended(&mut self, place: usize) -> Result<(), String> {
         let peer = &self.peers[place];
         if !self.close || peer.unanswered > 0 || peer.body > 0 {
@@ -377,17 +377,17 @@ impl Load {
 }
 
 fn is_later(error: &io::Error) -> bool {
-    // A connection that is still being made says so in either way.
+    // A connection that is not open yet gives either of these errors.
     let later = [ErrorKind::WouldBlock, ErrorKind::NotConnected];
     later.contains(&error.kind()) || error.kind() == ErrorKind::Interrupted
 }
 
-/// Puts what was tried in front of what the system says.
+/// Prefixes the system's error with the action.
 fn told(what: &str) -> impl Fn(io::Error) -> String + '_ {
     move |error| format!("{what}: {error}")
 }
 
-/// Where the first head ends, its blank line included.
+/// Where the first head ends, including its blank line.
 fn head_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 3;
     while at < bytes.len() {
@@ -425,7 +425,7 @@ fn body_length(head: &[u8], status: [u8; 3]) -> Result<usize, String> {
     length.map_err(|_| format!("{value:?} is no length"))
 }
 
-/// What one run came to.
+/// The results of one run.
 struct Report {
     requests: u64,
     bytes: u64,
@@ -433,7 +433,7 @@ struct Report {
     histogram: Vec<u64>,
 }
 
-/// Buckets for each doubling of the time: a percentile is right to 1 part in 64.
+/// Buckets for each doubling of the time. So a percentile is accurate to 1 part in 64.
 const PARTS: u64 = 64;
 
 impl Report {
@@ -452,7 +452,7 @@ impl Report {
         self.histogram[bucket(ns)] += 1;
     }
 
-    /// The time in nanoseconds that so many of 1,000 answers stay within.
+    /// The time in nanoseconds within which this many of 1,000 answers arrive.
     fn within(&self, per_mille: u64) -> u64 {
         let rank = (self.requests * per_mille).div_ceil(1000);
         let mut seen = 0;

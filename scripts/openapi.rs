@@ -1,6 +1,6 @@
 //! Expands the short source of `/openapi.json` (src/core/api/openapi.json) to the document.
 //!
-//! The source says what differs; what follows from it is added here: the headers that every response has, the
+//! The source has only what differs. The rest is added here: the headers that every response has, the
 //! responses that every address has, the schemas of the errors, and "object with exactly these members".
 //!
 //! A path stands below the name of its table of endpoints. Its members:
@@ -27,7 +27,7 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Headers of every response. One that a response names takes the place of another with its name.
+/// Headers of every response. A header of the response itself replaces the one with its name.
 const ALWAYS: [&str; 5] = ["Date", "AllowOrigin", "ExposeHeaders", "NoSniff", "NoStore"];
 /// Headers of every response of an address that has a rate limit.
 const RATE: [&str; 3] = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"];
@@ -124,7 +124,7 @@ impl Source<'_> {
         Value::Object(operation)
     }
 
-    /// A response. `shared`: headers that its address says.
+    /// A response. `shared`: headers that are given by its address.
     fn response(&self, spec: &Value, shared: &[&str], is_limited: bool) -> Value {
         let rate = if is_limited { &RATE[..] } else { &[] };
         let own = items(&spec["headers"]).map(text);

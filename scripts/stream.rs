@@ -1,13 +1,13 @@
-//! A crowd of readers of the stream, beside an exchange whose quotes all change once a second
+//! Many readers of the stream, and an exchange whose quotes all change once a second
 //! (scripts/stream.sh). Prints one line of `name=value`.
 //!
 //!     stream --readers 1000 --symbols 100 --deaf 100 -- target/release/marketd
 //!
-//! It is the exchange too: so it knows when the last byte of each poll was written. How late an event is,
-//! is the time from there to the read that brought it.
+//! It also plays the exchange, so it knows when the last byte of each poll was written. The delay of an event
+//! is the time from then until the event is read.
 //!
-//! Half a second after each poll, as many bytes are sent to as many other readers by a loop that does nothing
-//! else (`--bare`): that is what the kernel alone takes.
+//! Half a second after each poll, a loop that does nothing else (`--bare`) sends the same number of bytes to
+//! the same number of other readers. This gives the time of the kernel alone.
 
 #[path = "../src/net/sockopt.rs"]
 mod sockopt;
@@ -41,10 +41,10 @@ const BARE: usize = 1;
 /// What ends an event.
 const END: &[u8] = b"\n\n";
 
-/// Until the server has come to rest.
+/// Time for the server to settle.
 const REST: Duration = Duration::from_secs(4);
 
-/// Nothing takes longer.
+/// The longest time that any step may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Options {
@@ -109,7 +109,7 @@ fn told(what: &'static str) -> impl Fn(io::Error) -> String {
 struct Exchange {
     generated: Generated,
     begin: Instant,
-    /// Nanoseconds since `begin`; 0: no poll yet. The second is when the bare loop was told to send.
+    /// Nanoseconds since `begin`; 0: no poll yet. The second value is when the bare loop was told to send.
     last_byte: [AtomicU64; 2],
     polls: AtomicU64,
 }
@@ -134,7 +134,7 @@ impl Exchange {
         Ok((address, exchange))
     }
 
-    /// Notes that what these readers are to be told is known now.
+    /// Notes that the data for these readers is known from now on.
     fn note(&self, whose: usize) {
         let at = self.begin.elapsed().as_nanos() as u64;
         self.last_byte[whose].store(at, Ordering::SeqCst);
@@ -181,7 +181,7 @@ struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It is gone or goes; there is nobody to tell.
+        // The process is gone or about to go, so an error does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -240,7 +240,7 @@ impl Server {
         value.map_or(0, |value| value as u64)
     }
 
-    /// The processor's time that it has used, in clock ticks of a hundredth of a second.
+    /// The processor time that it has used, in clock ticks of a hundredth of a second.
     fn cpu_ticks(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         let stat = stat.unwrap_or_default();
@@ -254,19 +254,19 @@ impl Server {
 struct Reader {
     stream: MioStream,
     whose: usize,
-    /// How much of [`END`] the last read ended with.
+    /// How many bytes of [`END`] the last read ended with.
     matched: usize,
     events: u64,
     is_open: bool,
 }
 
-/// The readers, and how late their events were.
+/// The readers, and the delays of their events.
 struct Crowd {
     poll: Poll,
     readers: Vec<Reader>,
-    /// Nanoseconds, one for each event, of both kinds of readers.
+    /// Delays in nanoseconds, one for each event, of both kinds of readers.
     late: [Vec<u32>; 2],
-    /// That marketd has sent.
+    /// Bytes that marketd has sent.
     bytes: usize,
     closed: usize,
 }
@@ -282,7 +282,7 @@ impl Crowd {
         })
     }
 
-    /// One more reader for each of these targets.
+    /// Adds a reader for each of these targets.
     fn connect(
         &mut self,
         address: SocketAddr,
@@ -304,7 +304,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Reads for so long, or until `enough`.
+    /// Reads for this time, or until `enough`.
     fn read(
         &mut self,
         exchange: &Exchange,
@@ -359,7 +359,7 @@ impl Crowd {
     }
 }
 
-/// How often an event ends in these bytes. `matched`: how much of the end came with the bytes before.
+/// How many events end in these bytes. `matched`: how much of an end came with the previous bytes.
 fn ends(bytes: &[u8], matched: &mut usize) -> u64 {
     let mut found = 0;
     let mut rest = bytes;
@@ -378,7 +378,7 @@ fn ends(bytes: &[u8], matched: &mut usize) -> u64 {
     found
 }
 
-/// The least that can be done for readers: sends the same bytes to each, again and again.
+/// Does the least for readers: sends the same bytes to each, again and again.
 fn send_only(options: &Options, bytes: usize) -> io::Result<()> {
     let socket = Socket::from(TcpListener::bind("127.0.0.1:0")?);
     socket.set_tcp_nodelay(true)?;
@@ -403,7 +403,7 @@ fn send_only(options: &Options, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the bare loop on marketd's core. It sends so many bytes half a second after each poll.
+/// Starts the bare loop on marketd's core. It sends this many bytes half a second after each poll.
 fn start_bare(
     options: &Options,
     bytes: usize,
@@ -467,7 +467,7 @@ fn run(options: &Options) -> Result<(), String> {
     let targets: Vec<String> = (0..options.readers).map(target).collect();
     let mut crowd = Crowd::new()?;
     crowd.connect(server.address, &targets, SERVED)?;
-    // Everybody has everything once, and has seen two polls.
+    // Now all readers have everything once, and have seen two polls.
     let wanted = 3 * options.symbols as u64;
     let has_all = |crowd: &Crowd| crowd.readers.iter().all(|it| it.events >= wanted);
     crowd.read(&exchange, PATIENCE, has_all)?;
@@ -494,7 +494,7 @@ fn run(options: &Options) -> Result<(), String> {
     let cpu = (server.cpu_ticks() - ticks) * 10_000 / took.as_millis().max(1) as u64;
     let polls = exchange.polls.load(Ordering::SeqCst) - polls;
     let after = server.get("/metrics")?;
-    // They are gone, or go.
+    // The processes are gone, or about to go.
     let _ = (bare.kill(), bare.wait());
     report(
         options,
