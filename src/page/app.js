@@ -1,4 +1,4 @@
-// The page: it puts the parts together, keeps the address, the connection's state and the keys.
+// The page: puts the parts together, and handles the address, the connection's state and the keys.
 
 import { get } from "./api.js";
 import { choices, choose, follow } from "./choices.js";
@@ -15,7 +15,7 @@ import { countBy, Views } from "./views.js";
 
 const WIDE = matchMedia("(min-width: 900px)");
 const FIRST_INTERVAL = "1h";
-/** A market that the arrow keys only pass is not opened. */
+/** Arrow keys open a market only after this time, so that a market that they pass is not opened. */
 const REST_MS = 220;
 
 const by = (id) => document.getElementById(id);
@@ -149,7 +149,7 @@ function apply() {
 	panel.chart.changed();
 }
 
-/** A name like ETHUSDT: marketd knows which market it is, if any. */
+/** A name like ETHUSDT: marketd is asked which market it is, if any. */
 async function part(name) {
 	const { hash } = location;
 	const known = [...table.quotes.values()].find(({ base, quote }) => base + quote === name);
@@ -173,7 +173,7 @@ function show(symbol) {
 	panel.quote(table.quotes.get(symbol));
 }
 
-/** A wide page has room for a chart: it shows the first market of the table. */
+/** A wide page has room for a chart: it shows the chart of the first market of the table. */
 function chooseFirst() {
 	if (!WIDE.matches || document.body.dataset.view !== "markets" || panel.symbol || chooseFirst.waiting)
 		return;
@@ -184,7 +184,7 @@ function chooseFirst() {
 	}, 50);
 }
 
-/** The table asks for a market's chart. */
+/** Shows a market's chart for the table. */
 function open(symbol, how) {
 	clearTimeout(resting);
 	clearTimeout(chooseFirst.waiting);
@@ -214,7 +214,7 @@ function connection(state, retryAt) {
 	stateSoon();
 }
 
-/** Reads the categories, and the markets without a quote, which no list of quotes has. */
+/** Reads the categories, and the markets without a quote, which are not in the list of quotes. */
 async function loadCategories() {
 	if (expected) return;
 	expected = true;
@@ -234,7 +234,7 @@ async function loadCategories() {
 
 by("retry").addEventListener("click", () => feed.retry());
 
-/** The state's line, at most four times a second. */
+/** Writes the line of the state, at most four times a second. */
 function stateSoon() {
 	ticking ??= setTimeout(sayState, table.quotes.size ? 250 : 0);
 }
@@ -264,7 +264,7 @@ function trouble() {
 	return words.join(", ") || health.status;
 }
 
-/** Markets by the source that answers for them. */
+/** How many markets each source serves. */
 function answers() {
 	return countBy(table.quotes.values(), "source");
 }

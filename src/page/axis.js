@@ -1,9 +1,9 @@
-// The labels of the time axis: which slots have one, and what it says.
+// The labels of the time axis: which slots have a label, and its text.
 
 import { INTERVALS, timeOf } from "./slots.js";
 import { MONTHS, pad, zoned } from "./time.js";
 
-/** Pixels between two labels of one level, and between any two, at least. */
+/** The least distance in pixels of two labels of one level, and of any two labels. */
 const APART = 76,
 	CLOSE = 46;
 /** The share of a level's pixels that a coarser label keeps free, so that days stand apart evenly. */
@@ -19,7 +19,7 @@ const every = (ms) => [ms, (t) => Math.floor(t / ms)];
 const weeks = (n) => [n * 7 * DAY, (t) => Math.floor((t / DAY - 4) / 7 / n)];
 const months = (n) => [n * 30 * DAY, (t) => Math.floor(month(t) / n)];
 
-/** The length of each level, and what changes where it has a label; the coarsest first. Hours divide each other. */
+/** The length of each level, and the unit that changes at its labels; the coarsest first. */
 const LEVELS = [
 	...[240, 120, 60, 24, 12, 6, 3, 1].map(months),
 	...[2, 1].map(weeks),
@@ -34,7 +34,7 @@ const LEVELS = [
  */
 export function ticks(interval, first, last, step) {
 	const times = [];
-	// A day is one of UTC, whatever the zone.
+	// Days are days of UTC in every zone.
 	const shown = INTERVALS[interval] < DAY ? (ms) => zoned(ms).getTime() : (ms) => ms;
 	for (let slot = first - 1; slot <= last; slot++) times.push(shown(timeOf(interval, slot)));
 	const slotMs = (times[times.length - 1] - times[0]) / (times.length - 1);
@@ -55,7 +55,7 @@ export function ticks(interval, first, last, step) {
 	return found;
 }
 
-/** Says the largest unit that turns at a time. */
+/** The text of a label: the largest unit that changes at this time. */
 function say(time, before) {
 	const [d, b] = [new Date(time), new Date(before)];
 	if (d.getUTCFullYear() !== b.getUTCFullYear()) return { label: String(d.getUTCFullYear()), strong: true };

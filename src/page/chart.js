@@ -1,5 +1,5 @@
-// The chart that a person holds: it pans, zooms and points, loads what comes into view, and says
-// what is under the crosshair.
+// The chart for a person: it pans, zooms and points, loads the candles that come into view, and
+// shows the values under the crosshair.
 
 import { choices } from "./choices.js";
 import { inFrame, make } from "./dom.js";
@@ -9,10 +9,10 @@ import { compact, percent } from "./text.js";
 import { date } from "./time.js";
 
 const STEP = { least: 0.5, most: 48, first: 7 };
-/** How far a pixel of a drag stretches the price axis. */
+/** How much a pixel of a drag stretches the price axis. */
 const STRETCH = 0.006;
 const FONT = "11px ui-sans-serif, system-ui, 'Segoe UI', Roboto, Inter, sans-serif";
-/** The price axis' share of the width, for prices of many digits. */
+/** The largest share of the width for the price axis, if prices have many digits. */
 const MOST_AXIS = 0.3;
 /** Slots kept free after the newest. */
 const AHEAD = 3;
@@ -24,7 +24,7 @@ export class Chart {
 	right = 0;
 	cross = null;
 	pointers = new Map();
-	/** The slots that the view fits, `Infinity` for all that are known; null once a hand has moved it. */
+	/** How many slots the view shows, `Infinity` for all known ones; null after a person has moved it. */
 	span = null;
 	/** How much more than the range of its candles the price axis has. */
 	stretch = 1;
@@ -53,7 +53,7 @@ export class Chart {
 		this.paint();
 	}
 
-	/** Gives the slots that were asked for the width of the view. */
+	/** Fits the chosen slots into the width of the view. */
 	fit() {
 		if (this.span === null || this.series.newest === null) return;
 		const width = this.now?.plot.width ?? this.width;
@@ -65,7 +65,7 @@ export class Chart {
 		return Math.max(STEP.least, Math.min(STEP.most, step));
 	}
 
-	/** Shows the newest slots, so many. */
+	/** Shows this many of the newest slots. */
 	showSpan(slots) {
 		this.span = slots;
 		this.toNewest();
@@ -82,7 +82,7 @@ export class Chart {
 		this.touched();
 	}
 
-	/** The slot at which a view that follows the market ends: now, also where nobody trades. */
+	/** The slot at which a view that follows the market ends: now, even if nobody trades. */
 	get end() {
 		return this.series.present + AHEAD;
 	}
@@ -117,7 +117,7 @@ export class Chart {
 		this.range = extent(this.series, Math.ceil(this.right - seen), Math.floor(this.right));
 		const { right, step, range, stretch } = this;
 		const log = choices.scale === "log";
-		// The values of long prices, and those of a narrow chart, are two lines.
+		// The values take two lines if prices are long or the chart is narrow.
 		const top = widest * 5 + 250 > this.width - axis ? 44 : 26;
 		return new Geometry(this.width, this.height, axis, { right, step, range, log, stretch, top });
 	}
@@ -143,7 +143,7 @@ export class Chart {
 		this.say();
 		this.drawn(geometry);
 		this.newest.hidden = this.series.newest === null || geometry.last >= this.series.present;
-		// Half a view more than what is seen, so that a slow hand never reaches the end.
+		// Loads half a view more than is visible, so that a slow drag never reaches the end.
 		const half = geometry.plot.width / geometry.step / 2;
 		this.series.need(geometry.first - half, geometry.last + half);
 	}
@@ -174,7 +174,7 @@ export class Chart {
 		this.write(when, [], "", words[series.kind(slot)]);
 	}
 
-	/** The change from the close before, as charts say it. */
+	/** The change from the previous close, as charts usually show it. */
 	change(slot, candle) {
 		let before = slot - 1;
 		while (this.series.kind(before) === "empty") before--;
@@ -304,7 +304,7 @@ export class Chart {
 		} else if (this.isOnAxis(from[0])) {
 			this.stretch = Math.max(0.05, Math.min(20, this.stretch * Math.exp((y - from[1]) * STRETCH)));
 			this.touched();
-			// A drag that began on the axis stays one.
+			// A drag that began on the axis stays a drag of the axis.
 			x = from[0];
 		} else {
 			this.cross = null;
@@ -313,7 +313,7 @@ export class Chart {
 		this.pointers.set(event.pointerId, [x, y]);
 	}
 
-	/** Arrow keys move the crosshair and take the view along; with Shift they move by ten. */
+	/** Arrow keys move the crosshair, and the view with it; with Shift they move it by ten slots. */
 	key(event) {
 		if (!this.series || !this.now || event.ctrlKey || event.metaKey || event.altKey) return;
 		const by = event.shiftKey ? 10 : 1,

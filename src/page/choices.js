@@ -1,9 +1,9 @@
-// What a person has chosen beside the market and its interval. It stands in the address, so that a link
-// shows the same, and holds for the next visit.
+// What a person has chosen besides the market and its interval. The address has the choices, so that a link
+// shows the same view. They are kept for the next visit.
 
 import { keep, kept } from "./keep.js";
 
-/** What needs no word in the address. */
+/** The defaults, which the address leaves out. */
 const USUAL = {
 	show: "all",
 	search: "",
@@ -18,7 +18,7 @@ export const choices = { ...USUAL };
 take(kept("choices"));
 choices.search = "";
 
-/** Takes the members that there are; the others stay. */
+/** Sets the given members; the others stay. */
 function take(values) {
 	for (const [key, value] of Object.entries(values ?? {}))
 		if (Object.hasOwn(USUAL, key) && typeof value === "string") choices[key] = value;
@@ -29,13 +29,13 @@ export function choose(values) {
 	keep("choices", choices);
 }
 
-/** The query of the address: what is not as usual. */
+/** The query of the address: the choices that are not the defaults. */
 export function query() {
 	const unusual = Object.entries(choices).filter(([key, value]) => value !== USUAL[key]);
 	return unusual.length ? `?${new URLSearchParams(unusual)}` : "";
 }
 
-/** Takes what a link says; what it does not name is as usual. */
+/** Takes the choices of a link; the others get their defaults. */
 export function follow(text) {
 	if (text) choose({ ...USUAL, ...Object.fromEntries(new URLSearchParams(text)) });
 }

@@ -1,4 +1,4 @@
-// Draws a chart's slots on a canvas. It knows places and colours, and nothing of input or loading.
+// Draws a chart's slots on a canvas. Input and loading are elsewhere.
 
 import { ticks } from "./axis.js";
 import { drawAverages, drawExtremes, drawLine } from "./overlay.js";
@@ -8,11 +8,11 @@ import { date } from "./time.js";
 const TIME_AXIS = 24;
 const VOLUME_SHARE = 0.16;
 const TICK_Y = 46;
-/** From the newest price and its countdown to a label. */
+/** The distance from the newest price and its countdown to a label. */
 const LABEL = 24;
 const MOST_LABELS = 60;
 
-/** Air over and under the candles, as a share of their heights together. */
+/** Free space above and below the candles, as a share of their total height. */
 const AIR = 0.1;
 
 const COLORS = "ground ink quiet faint grid up down warn accent hatch on-accent".split(" ");
@@ -49,7 +49,7 @@ export class Geometry {
 		this.base = (low + high) / 2 - half;
 		this.scale = this.room / (2 * half);
 	}
-	/** What is even on the price axis: the price, or its logarithm. */
+	/** The value that is linear on the price axis: the price, or its logarithm. */
 	measure(price) {
 		return this.log ? Math.log(price) : price;
 	}
@@ -94,7 +94,7 @@ export function extent(series, first, last) {
 	return lowest && { low: lowest.low, high: highest.high, lowest, highest, volume };
 }
 
-/** Draws a `view`: the context, the series, the geometry, the colours, and what is chosen. */
+/** Draws a `view`: the context, the series, the geometry, the colours, and the choices. */
 export function draw(view) {
 	const { context, geometry, colors, range } = view;
 	const { plot } = geometry;
@@ -120,7 +120,7 @@ function line(context, color, x1, y1, x2, y2) {
 	context.stroke();
 }
 
-/** Hatches what is not known, and marks slots in which nobody traded. */
+/** Hatches unknown slots, and marks slots in which nobody traded. */
 function ranges(view) {
 	const { context, series, geometry, colors } = view;
 	let start = null,
@@ -190,7 +190,7 @@ function prices(view) {
 	context.restore();
 }
 
-/** The candles, or only their volumes where a line stands for their prices. */
+/** Draws the candles, or only their volumes if a line shows their prices. */
 function candles({ context, series, geometry, colors, range, isLine }) {
 	const body = geometry.body;
 	const depth = geometry.plot.height * VOLUME_SHARE;
@@ -225,7 +225,7 @@ function niceStep(least) {
 	return { step, places: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
-/** The step of the price axis at a height: what lies between two labels there. */
+/** The step of the price axis at a height: the difference of two labels there. */
 const stepAt = (geometry, y) => niceStep(geometry.price(y - TICK_Y) - geometry.price(y));
 
 function priceAxis({ context, series, geometry, colors }) {
@@ -257,7 +257,7 @@ function timeAxis({ context, series, geometry, colors }) {
 	}
 }
 
-/** A label on the price axis, of which the text is what was sent. */
+/** Draws a label on the price axis. Its text is as marketd sent it. */
 function tag({ context, geometry, width }, y, text, back, ink) {
 	const middle = Math.max(10, Math.min(geometry.plot.height - 10, y));
 	context.fillStyle = back;
@@ -297,7 +297,7 @@ function crosshair(view) {
 	}
 }
 
-/** The time under the crosshair, on the time axis. */
+/** Writes the time under the crosshair on the time axis. */
 function timeTag({ context, series, geometry, colors, cross }, x) {
 	const { interval } = series;
 	const text = date(timeOf(interval, cross.slot), INTERVALS[interval] < INTERVALS["1d"]);

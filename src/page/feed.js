@@ -1,10 +1,10 @@
-// A tab's end of the hub: it says what the tab shows, and gets what has come. A hidden tab leaves the
-// hub after a while.
+// A tab's connection to the hub: tells the hub what the tab shows, and receives events. A hidden tab leaves
+// the hub after a while.
 
 const HIDDEN_MS = 60_000;
 /** Rows that are only scrolled past are not streamed. */
 const REST_MS = 250;
-/** What comes of one poll is drawn in one frame. */
+/** Waits this long, so that all events of one poll are drawn in one frame. */
 const GATHER_MS = 50;
 const WORKER = new URL("hub.js", import.meta.url);
 
@@ -23,7 +23,7 @@ export class Feed {
 		this.join();
 	}
 
-	/** Joins the hub in the shared worker, or one of this tab's own where there is none. */
+	/** Joins the hub in the shared worker, or a hub in this tab if the browser has no shared workers. */
 	join() {
 		if (this.port) return;
 		try {
@@ -70,7 +70,7 @@ export class Feed {
 		this.resting = setTimeout(() => this.say(), this.said ? REST_MS : 0);
 	}
 
-	/** Asks for the candles and the quote of a chart like "BTC/USDT:1h", or of none. */
+	/** Follows the candles and the quote of a chart like "BTC/USDT:1h", or of none. */
 	follow(chart) {
 		this.chart = chart;
 		this.say();

@@ -1,16 +1,16 @@
-// What all tabs of a browser share: one stream of what they show, and a slow list of everything else.
-// It runs in a shared worker, or in the page where the browser has none: a browser has only six
-// connections for one host, and a stream keeps one.
+// The part that all tabs of a browser share: one stream of what they show, and a list of everything else,
+// which is read slowly. It runs in a shared worker, or in the page if the browser has none. A browser has
+// only six connections for one host, and a stream occupies one.
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 10_000;
-/** A stream that is open says so every 15 seconds, unless the limit is set otherwise. */
+/** An open stream sends an event at least every 15 seconds, unless the limit is set otherwise. */
 const SILENCE_MS = 20_000;
 const PROBE_MS = 5000;
-/** How often the list is read: while it has markets that the stream has not, and else for new ones. */
+/** How often the list is read: while it has markets that the stream lacks, and otherwise for new ones. */
 const LIST_MS = { some: 10_000, none: 30_000 };
 const LIST_TIMEOUT_MS = 15_000;
-/** What marketd takes in one stream, and names that may stay in it although nobody looks any more. */
+/** The limits of marketd for one stream, and how many names may stay in it that no tab shows any more. */
 const MOST_CHARTS = 16,
 	MOST_NAMES = 400,
 	SPARE = 150;
@@ -21,7 +21,7 @@ const NAMES = ["quote", "candle", "status", "gone", "alive", "bye"];
 const at = (path) => new URL(`../${path}`, import.meta.url).href;
 const isChart = (name) => name.includes(":");
 
-/** An `EventSource` that is opened again when it was closed for good, and when it hangs. */
+/** An `EventSource` that is opened again after it was closed for good, or when it hangs. */
 class Stream {
 	/** `on` has `event(name, text)` and `state(state, retryAt)`. */
 	constructor(path, on) {
@@ -50,7 +50,7 @@ class Stream {
 		}
 	}
 
-	/** The browser tries again by itself unless it got a response that is no stream. */
+	/** The browser retries by itself, except after a response that is not a stream. */
 	failed() {
 		if (this.source.readyState !== EventSource.CLOSED) return this.on.state("lost");
 		const wait = this.pause * (0.75 + Math.random() / 2);
@@ -64,7 +64,7 @@ class Stream {
 		this.silence = setTimeout(() => this.silent(), SILENCE_MS);
 	}
 
-	/** Nothing was heard for too long: the stream is dead, and marketd may be. */
+	/** No event has come for too long: the stream is dead, and perhaps marketd, too. */
 	async silent() {
 		const { source } = this;
 		const lives = await fetch(at("health/live"), {
@@ -97,12 +97,12 @@ export class Hub {
 	reset() {
 		this.stream?.close();
 		this.next?.close();
-		/** The stream, and the one that takes its place as soon as it is open. */
+		/** The stream, and its replacement, which takes over as soon as it is open. */
 		this.stream = this.next = null;
 		this.state = "connecting";
 		/** The names in the newest stream; "*" alone stands for all symbols. */
 		this.followed = new Set();
-		/** For tabs that come later: the newest list, its markets, and each name's newest event, as text. */
+		/** For tabs that join later: the newest list, its markets, and each name's newest event, as text. */
 		this.list = null;
 		this.listed = 0;
 		this.held = new Map();
@@ -112,7 +112,7 @@ export class Hub {
 		clearTimeout(this.reading);
 	}
 
-	/** Listens to a tab. It says `{ join: true }`, `{ names }`, `{ retry: true }` and `{ leave: true }`. */
+	/** Listens to a tab. It sends `{ join: true }`, `{ names }`, `{ retry: true }` and `{ leave: true }`. */
 	listen(port) {
 		port.onmessage = ({ data }) => {
 			if (data.join) this.join(port);
@@ -141,7 +141,7 @@ export class Hub {
 		this.read();
 	}
 
-	/** A tab shows something else. */
+	/** Notes that a tab shows something else. */
 	show(port, names) {
 		this.tabs.set(port, names);
 		const held = names.filter((name) => this.held.has(name));
@@ -183,7 +183,8 @@ export class Hub {
 		const names = [...new Set([...this.tabs.values()].flat())];
 		const charts = names.filter(isChart).slice(-MOST_CHARTS);
 		const symbols = names.filter((name) => !isChart(name)).slice(-MOST_NAMES);
-		// The tabs will soon say which of the list they show. Where there is no list, everything is news.
+		// The tabs will soon say which markets of the list they show. Without a list, all events are
+		// needed.
 		if (!names.length && (this.listed || this.followed.size || !this.tabs.size)) return;
 		const wanted = new Set(names.length ? [...symbols, ...charts] : ["*"]);
 		const has = [...wanted].every((name) => this.followed.has(name));
@@ -212,7 +213,7 @@ export class Hub {
 		}));
 	}
 
-	/** After a loss everything may be different. */
+	/** After the stream was lost, everything may have changed. */
 	set(state, retryAt) {
 		if (state === "live" && this.state === "lost") this.read();
 		this.state = state;
@@ -236,7 +237,7 @@ export class Hub {
 	}
 }
 
-/** What an event is about: a symbol, or a chart. */
+/** The subject of an event: a symbol, or a chart. */
 const nameOf = (text) =>
 	["symbol", "interval"]
 		.map((key) => text.match(`"${key}":"([^"]+)"`)?.[1])

@@ -1,4 +1,5 @@
-// What the browser keeps for the next visit. Where it keeps nothing, it holds until the page is closed.
+// Values that the browser keeps for the next visit. If it cannot store them, they last until the page is
+// closed.
 
 export function keep(key, value) {
 	try {

@@ -1,5 +1,5 @@
-// Addresses of the page: `#/BTC-USDT/1h` for a chart, `#service`, and `#/` for the table; `?` and what is
-// chosen beside may follow.
+// Addresses of the page: `#/BTC-USDT/1h` for a chart, `#service`, and `#/` for the table; `?` and
+// other choices may follow.
 
 import { query } from "./choices.js";
 import { INTERVALS } from "./slots.js";
@@ -9,8 +9,8 @@ export const tableLink = () => `#/${query()}`;
 
 /**
  * What an address names: `{ view, name, joined, interval, chosen }`. A market may be written as people and
- * programs write it: `eth-usdt`, `ETH_USDT`, `ETH/USDT`, `ETH%2FUSDT`. Of `ETHUSDT` only the markets
- * tell where it is parted: `joined` is true.
+ * programs write it: `eth-usdt`, `ETH_USDT`, `ETH/USDT`, `ETH%2FUSDT`. How to split
+ * `ETHUSDT` depends on the markets: `joined` is true.
  */
 export function readLink(hash) {
 	const [path, chosen] = hash.split("?");

@@ -1,14 +1,14 @@
-// What is drawn over the candles of a chart: averages of their closes, and the highest and lowest price.
+// Draws averages of the closes, and the highest and the lowest price, over the candles of a chart.
 
-/** How many closes each average has, and its colour. */
+/** The number of closes of each average, and its colour. */
 const AVERAGES = [
 	[20, "accent"],
 	[50, "warn"],
 ];
-/** A quiet market has slots without a candle: so many more are looked through. */
+/** A quiet market has slots without a candle, so this many more slots are searched. */
 const LOOK_BACK = 4;
 
-/** The averages of the closes, a line each, with its number at the end. */
+/** Draws a line for each average of the closes, with its number at the end. */
 export function drawAverages(context, series, geometry, colors) {
 	for (const [length, name] of AVERAGES) {
 		const closes = [];
@@ -49,7 +49,7 @@ export function drawLine(context, series, geometry, color) {
 	context.lineWidth = 1;
 }
 
-/** The highest and the lowest price in view, with the digits that were sent. */
+/** Writes the highest and the lowest price in view, with the digits that marketd sent. */
 export function drawExtremes(context, { highest, lowest }, geometry, color) {
 	context.fillStyle = color;
 	for (const [candle, text, y] of [

@@ -8,16 +8,16 @@ import { INTERVALS, slotOf, timeOf } from "./slots.js";
 import { compact, count, direction, percent, signed } from "./text.js";
 import { clock, countdown, date, zoneName } from "./time.js";
 
-/** A chart whose source changes is loaded anew, and no more often than this. */
+/** A chart whose source changes is reloaded, but not more often than this. */
 const RESTART_MS = 20_000;
 
 export class Panel {
 	symbol = null;
 	interval = null;
 	series = null;
-	/** marketd's time, as the newest quote tells it. */
+	/** marketd's time, by the newest quote. */
 	now = null;
-	/** How far the browser's clock is behind marketd's, at least. */
+	/** The least time by which the browser's clock is behind marketd's. */
 	behindMs = -Infinity;
 
 	/** `go(symbol, interval)` changes the page's address, and `follow(chart)` the stream's. */
@@ -55,7 +55,7 @@ export class Panel {
 		this.start();
 	}
 
-	/** Shows the newest slots of an interval, so many. */
+	/** Shows this many of the newest slots of an interval. */
 	showSpan(interval, slots) {
 		this.chart.showSpan(slots);
 		this.go(this.symbol, interval, true);
@@ -71,7 +71,7 @@ export class Panel {
 		if (closes.textContent !== text) closes.textContent = text;
 	}
 
-	/** Puts the time to the close below the newest price, and what is over the plot beside the axis. */
+	/** Places the time to the close below the newest price, and what is over the plot beside the axis. */
 	place(geometry) {
 		const { closes, values, newest: button } = this.elements;
 		values.style.right = button.style.right = `${this.chart.width - geometry.plot.width + 8}px`;
@@ -82,7 +82,7 @@ export class Panel {
 		closes.style.left = `${geometry.plot.width + 8}px`;
 	}
 
-	/** Takes away another market's figures. */
+	/** Removes the figures of another market. */
 	clear() {
 		this.last = null;
 		for (const name of ["last", "change", "mark", "facts"]) this.elements[name].replaceChildren();
@@ -106,16 +106,16 @@ export class Panel {
 
 	candle(event) {
 		if (!this.series || event.symbol !== this.symbol || event.interval !== this.interval) return;
-		// Another source answers now, and series of two sources are never mixed.
+		// Another source serves the market now, and series of two sources are never mixed.
 		if (!this.series.apply(event) && performance.now() - this.startedAt > RESTART_MS) this.start();
 	}
 
-	/** The stream is back: what it would have told meanwhile is loaded. */
+	/** The stream is back: loads what has changed meanwhile. */
 	resumed() {
 		this.series?.refresh();
 	}
 
-	/** marketd's time goes on: a view of the newest candles moves with it, also where nobody trades. */
+	/** Moves a view of the newest candles with marketd's time, even if nobody trades. */
 	time(now) {
 		this.behindMs = Math.max(this.behindMs, now - Date.now());
 		if (!(now > this.now)) return;
@@ -134,7 +134,7 @@ export class Panel {
 		this.series = this.symbol = this.interval = null;
 	}
 
-	/** A market is not served any more: its last quote is none of now. */
+	/** The market is no longer served, so its last quote is not current. */
 	gone(symbol) {
 		if (symbol === this.symbol) this.elements.mark.textContent = "not served";
 	}
@@ -174,7 +174,7 @@ export class Panel {
 		});
 	}
 
-	/** Says what is known of the candles that are loaded. */
+	/** Says how complete the loaded candles are. */
 	say() {
 		const { say, known } = this.elements;
 		const { series } = this;
@@ -206,7 +206,7 @@ export class Panel {
 		known.dataset.coverage = tally.unknown ? "partial" : "complete";
 	}
 
-	/** Why there are no candles to look at. */
+	/** Says why there are no candles. */
 	silence(series, failed) {
 		if (failed) return `No candles: ${failed}`;
 		if (series.loading) return "Loading candles";

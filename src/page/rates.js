@@ -1,9 +1,9 @@
-// Turnovers of markets with different quote assets, in one unit: the asset that most markets are
-// quoted in. Rates come from the tracked pairs themselves, at most as many steps away as there are.
+// Converts turnovers of markets with different quote assets into one unit: the asset in which most
+// markets are quoted. The rates come from the tracked pairs, in as many steps as necessary.
 
 export class Rates {
 	constructor() {
-		/** The asset of all amounts, and what one of each other asset is worth in it. */
+		/** The asset of all amounts, and the value of one unit of each other asset in it. */
 		this.unit = null;
 		this.worth = new Map();
 	}
@@ -24,7 +24,7 @@ export class Rates {
 		}
 		this.unit = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0] ?? null;
 		this.worth = new Map([[this.unit, 1]]);
-		// A map gives its entries in the order in which they came, so the shortest way is found first.
+		// A map returns its entries in the order of insertion, so the shortest path is found first.
 		for (const [asset, worth] of this.worth)
 			for (const [other, rate] of pairs.get(asset) ?? [])
 				if (!this.worth.has(other)) this.worth.set(other, worth * rate);

@@ -1,11 +1,11 @@
-// A row of the table: its cells, and what a quote writes into them.
+// A row of the table: its cells, and how a quote fills them.
 
 import { padZeros, writePrice } from "./digits.js";
 import { make } from "./dom.js";
 import { drawRange, drawSpark } from "./spark.js";
 import { compact, direction, percent } from "./text.js";
 
-/** How long the digits that moved stay marked. */
+/** How long changed digits stay marked. */
 const MARK_MS = 500;
 /** How often a small chart moves. */
 const DRAW_MS = 5000;
@@ -35,7 +35,7 @@ export class Row {
 		spark.append(this.canvas);
 	}
 
-	/** Writes a quote. `width` is that of a small chart. */
+	/** Writes a quote. `width` is the width of a small chart. */
 	fill(quote, { href, rates, points, width, colors, isStarred }) {
 		this.filled = true;
 		if (this.link.getAttribute("href") !== href) this.link.href = href;
@@ -64,7 +64,7 @@ export class Row {
 		this.star.setAttribute("aria-label", `${this.symbol} is a favourite`);
 	}
 
-	/** The price, with the digits that moved marked for a moment. The text is what was sent. */
+	/** Writes the price as marketd sent it, and marks the changed digits for a moment. */
 	price(quote) {
 		const { last } = quote;
 		const before = this.shown;
@@ -77,7 +77,7 @@ export class Row {
 		this.calm = setTimeout(() => (this.last.lastChild.className = ""), MARK_MS);
 	}
 
-	/** The turnover in the unit of all; in its own where nothing leads from one to the other. */
+	/** Writes the turnover in the common unit, or in its own asset if there is no rate. */
 	turnover(quote, rates) {
 		const { unit } = rates,
 			own = quote.quoteVolume && `${quote.quoteVolume} ${quote.quote}`;

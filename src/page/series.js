@@ -1,25 +1,25 @@
-// The candles of one symbol and interval: what is loaded, and what is known about the slots
-// between. Drawing and input are elsewhere.
+// The candles of one symbol and interval: which are loaded, and what is known about slots without
+// one. Drawing and input are elsewhere.
 
 import { get } from "./api.js";
 import { slotOf, timeOf } from "./slots.js";
 
 const PAGE = 500;
-/** marketd answers with what has arrived while it asks the exchange for the rest. */
+/** marketd may answer with a part, while it requests the rest from the exchange. Then it is asked again. */
 const RETRIES = 3;
 const RETRY_MS = 1500;
-/** A first load that brought nothing is tried again, at first and at last after so long. */
+/** A first load without a result is repeated after these times: the first one, and the longest one. */
 const ANEW_MS = { first: 2000, most: 30_000 };
-/** When older candles that were not known may be asked for again. */
+/** The time after which unknown older candles may be requested again. */
 const AGAIN_MS = 20_000;
-/** When newer candles that are missing may be asked for again. */
+/** The time after which missing newer candles may be requested again. */
 const BEHIND_MS = 2000;
 
-/** A number below this is a time in seconds to marketd: March 1973. */
+/** marketd reads a number below this as a time in seconds. In milliseconds this is March 1973. */
 const EARLIEST_MS = 100_000_000_000;
-/** The newest slots, whose emptiness is proved only by a second reading. */
+/** How many of the newest slots are proved empty only by a second reading. */
 const FRESH = 6;
-/** Requests that tell the known slots of a partial answer from the unknown ones. */
+/** How many requests find out which slots of a partial answer are unknown. */
 const PARTS = 6;
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -27,7 +27,7 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export class Series {
 	/** Slot to candle: `{ slot, time, text: [open, high, low, close, volume], open, high, ... }`. */
 	candles = new Map();
-	/** What was asked for, oldest first: `{ from, to, complete }`, in slots. */
+	/** The requested ranges, oldest first: `{ from, to, complete }`, in slots. */
 	spans = [];
 	newest = null;
 	source = null;
@@ -36,14 +36,14 @@ export class Series {
 	error = null;
 	status = null;
 	behind = false;
-	/** True when the last request for older candles did not get them; a person may ask again. */
+	/** True if the last request for older candles did not get them; a person may try again. */
 	stuck = false;
 	stuckAt = 0;
 	gone = false;
-	/** True once the newest candles have been loaded: until then a candle of the stream stands alone. */
+	/** True once the newest candles have been loaded. Before, a candle of the stream stands alone. */
 	loaded = false;
 	anew = ANEW_MS.first;
-	/** marketd's time, as the newest quote tells it. */
+	/** marketd's time, by the newest quote. */
 	now = null;
 
 	/** `changed()` is called after each change. */
@@ -58,12 +58,12 @@ export class Series {
 		return this.newest === null ? now : this.now === null ? this.newest : Math.max(this.newest, now);
 	}
 
-	/** The oldest slot that was asked for. */
+	/** The oldest requested slot. */
 	get oldest() {
 		return this.spans.length ? this.spans[0].from : null;
 	}
 
-	/** What a slot is: "candle", "empty" (nobody traded), "unknown", "before" (not asked for) or "after". */
+	/** The kind of a slot: "candle", "empty" (nobody traded), "unknown", "before" (not requested) or "after". */
 	kind(slot) {
 		if (this.candles.has(slot)) return "candle";
 		for (const span of this.spans) {
@@ -122,7 +122,7 @@ export class Series {
 		return true;
 	}
 
-	/** Loads the newest slots of a view that were not asked for. */
+	/** Loads the newest slots of a view that were not requested. */
 	async need(first, last) {
 		if (this.loading || this.stuck || !this.loaded || this.oldest === null) return;
 		let to = Math.min(last, this.spans.at(-1).to),
@@ -146,7 +146,7 @@ export class Series {
 					await sleep(RETRY_MS);
 					continue;
 				}
-				// Not known in the end. The slots before the first candle are left to a later request.
+				// They stay unknown. The slots before the first candle are left to a later request.
 				if (answer.rows.length) await this.settle(answer.rows[0].slot, to, false);
 				this.stick();
 			}
@@ -158,7 +158,7 @@ export class Series {
 		this.stuckAt = Date.now();
 	}
 
-	/** A person has moved the chart: what is missing may be asked for again, after a while. */
+	/** A person has moved the chart: missing candles may be requested again, after a while. */
 	again() {
 		const now = Date.now();
 		if (now - this.stuckAt > AGAIN_MS) this.stuck = false;
@@ -167,7 +167,7 @@ export class Series {
 		if ((this.behind && since > BEHIND_MS) || (unknown && since > AGAIN_MS)) this.refresh();
 	}
 
-	/** Loads what has come since the newest candle, and asks again about new slots not known before. */
+	/** Loads the slots since the newest candle, and requests new slots again that were unknown. */
 	async refresh() {
 		if (this.loading) return;
 		if (!this.loaded) return;
@@ -207,7 +207,7 @@ export class Series {
 			this.stick();
 		}
 		this.loading = false;
-		// What could not be loaded of the newest candles is missing until a later request has it.
+		// Newest candles that could not be loaded are missing until a later request gets them.
 		if (this.error && this.loaded) this.behind = true;
 		if (!this.gone) this.changed();
 	}
@@ -232,7 +232,7 @@ export class Series {
 		return { rows, complete: headers.get("Chart-Coverage") === "complete" };
 	}
 
-	/** The texts are for people; the numbers are for the places of the pixels. */
+	/** The texts are for people; the numbers are for drawing. */
 	row([time, ...text]) {
 		const [open, high, low, close, volume] = text.map(Number);
 		return {
@@ -252,14 +252,14 @@ export class Series {
 		if (rows.length) this.newest = Math.max(this.newest ?? -Infinity, rows[rows.length - 1].slot);
 	}
 
-	/** The last slot that an answer which ends now speaks of: the slot that is forming is open. */
+	/** The last slot about which an answer up to now is definite: the newest slot is still open. */
 	end(answer) {
 		const row = answer.rows.length ? answer.rows[answer.rows.length - 1].slot : -Infinity;
 		const closed = this.lastClosed === null ? -Infinity : slotOf(this.interval, this.lastClosed);
 		return Math.max(row, closed);
 	}
 
-	/** Notes what is known of a span of slots; a later word takes the place of an earlier one. */
+	/** Notes what is known about a span of slots; a later note replaces an earlier one. */
 	cover(from, to, complete) {
 		if (!(from <= to)) return;
 		const spans = [];
@@ -288,7 +288,7 @@ export class Series {
 		return tally;
 	}
 
-	/** True while marketd is asked about slots that it was not asked for, or may be. */
+	/** True while marketd is asked about new slots, or may be asked. */
 	get mayHaveOlder() {
 		return this.loading || !this.stuck;
 	}

@@ -1,4 +1,4 @@
-// What marketd does: health, sources side by side, backfill, and figures.
+// The page about marketd itself: health, sources side by side, backfill, and figures.
 
 import { get } from "./api.js";
 import { make } from "./dom.js";
@@ -6,10 +6,10 @@ import { bytes, count, span } from "./text.js";
 import { clock, date, zoneName } from "./time.js";
 
 const REFRESH_MS = 2000;
-/** Without a hand on the page the figures rest, and say so. */
+/** If nobody uses the page for this time, the figures are no longer updated, and the page says so. */
 const REST_MS = 60_000;
 
-/** Figures by group: where each is in the metrics, and how it is written. */
+/** Figures by group: the path of each in the metrics, and its form. */
 const FIGURES = {
 	Quotes: {
 		Held: ["cachedEntries"],
@@ -55,7 +55,7 @@ const FIGURES = {
 	},
 };
 
-/** What is at a path like "http.requests". */
+/** The value at a path like "http.requests". */
 const pick = (from, path) => path.split(".").reduce((it, key) => it?.[key], from);
 
 export class Service {
@@ -64,7 +64,7 @@ export class Service {
 	before = null;
 	touchedAt = 0;
 
-	/** `answers()` counts the symbols that each source answers for. */
+	/** `answers()` counts the symbols that each source serves. */
 	constructor(elements, answers) {
 		Object.assign(this, { elements, answers });
 		for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "focus"])
@@ -88,7 +88,7 @@ export class Service {
 		if (this.open && !this.timer && !this.busy && !document.hidden) this.load();
 	}
 
-	/** Reads the metrics, and again soon while somebody looks. */
+	/** Reads the metrics, and again soon while somebody uses the page. */
 	async load() {
 		clearTimeout(this.timer);
 		this.timer = null;
@@ -111,7 +111,7 @@ export class Service {
 				" The figures rest while nobody moves; any key or movement wakes them.";
 	}
 
-	/** The stream's state: what `/health` said before a loss is not what it says now. */
+	/** Takes the stream's state. After a loss, the last answer of `/health` is outdated. */
 	connection(state, lostAt) {
 		this.lostAt = state === "lost" ? lostAt : null;
 		if (this.open) this.renderHealth();
@@ -153,7 +153,7 @@ export class Service {
 		asof.textContent = `As of ${clock(this.at)} ${zoneName()}.`;
 	}
 
-	/** A column for each source: the same figures stand in one line. */
+	/** Makes a column for each source, with one figure per line. */
 	sources(upstreams) {
 		const answers = this.answers();
 		const age = (at) => (at === null ? "never" : `${span(this.at - at)} ago`);
@@ -219,7 +219,7 @@ export class Service {
 		return make("div", { class: "fill" }, ...parts, make("span", { class: "words" }, words));
 	}
 
-	/** When the backfill ends. A source that does not answer ends nothing. */
+	/** Estimates when the backfill ends. A source that does not answer has no end. */
 	estimate({ state, frozen, backfill: { perMinute, endsAt } }) {
 		if (state !== "up" && !frozen)
 			return `waits for the source, which is ${state === "backoff" ? "backing off" : state}`;
@@ -227,7 +227,7 @@ export class Service {
 		return `done in about ${span(endsAt - this.at)}`;
 	}
 
-	/** Who collects each source, where nodes share them. */
+	/** In a cluster, says which node collects each source. */
 	cluster(cluster) {
 		if (!cluster) return [];
 		const said = cluster.sources.map(({ id, role, epoch, lagMs }) => [
@@ -238,7 +238,7 @@ export class Service {
 		return [make("h2", {}, "Cluster"), make("div", { class: "group" }, this.pairs(pairs))];
 	}
 
-	/** What happened in a time, by the last two readings. */
+	/** A rate over time, from the last two readings. */
 	rate(path, ms = 1000) {
 		const { before, at, metrics } = this;
 		if (!before || at <= before.at) return "–";

@@ -1,11 +1,11 @@
-// Slots: an interval cuts time into numbered slots, and a candle is the slot of its open time.
-// A chart lays slots side by side, so that a slot without a candle keeps its place.
+// Slots: an interval divides time into numbered slots, and a candle belongs to the slot of its open
+// time. A chart draws slots side by side, so that a slot without a candle keeps its place.
 
 const MINUTE = 60_000,
 	HOUR = 60 * MINUTE,
 	DAY = 24 * HOUR;
 
-/** Every interval that marketd serves, with its length; months differ in theirs. */
+/** Every interval that marketd serves, with its length; months have different lengths. */
 export const INTERVALS = {
 	"1m": MINUTE,
 	"3m": 3 * MINUTE,

@@ -1,32 +1,32 @@
-// Small charts of the last day: one request for all rows in view, then moved by the quotes. They come
-// from what marketd has in memory, and never cost the exchange anything: a market whose candles nobody
-// has asked for shows the range of its day, which its quote tells.
+// Small charts of the last day: one request gets the points for all rows in view, and then quotes move them.
+// marketd answers from memory and sends no requests to the exchange. If marketd has no candles of a market,
+// the row shows the day's range from its quote.
 
 import { get } from "./api.js";
 
 const HOUR = 3_600_000;
 const POINTS = 24;
-/** In CSS pixels, as the style sheet has it. */
+/** The size in CSS pixels, as in the style sheet. */
 const HEIGHT = 20;
-/** What marketd takes in one request. */
+/** The number of symbols that marketd accepts in one request. */
 const BATCH = 50;
-/** Rows that are only scrolled past are not asked for. */
+/** Waits this long, so that rows that are only scrolled past are not requested. */
 const REST_MS = 250;
-/** A request that failed is made again, and a market without candles may have some later. */
+/** A failed request is repeated after this time, and so is one for a market without candles. */
 const RETRY_MS = 4000;
 const AGAIN_MS = 300_000;
 
 export class Sparks {
-	/** `changed(symbol)` is called when a symbol's points have come. */
+	/** `changed(symbol)` is called when a symbol's points have arrived. */
 	constructor(changed) {
 		this.changed = changed;
 		/** Symbol to `[slot, price]` pairs, oldest first, at least two. */
 		this.points = new Map();
-		/** Symbol to when it may be asked for again. */
+		/** Symbol to the time when it may be requested again. */
 		this.due = new Map();
 	}
 
-	/** These symbols are in view: asks for the points that they lack, once the view rests. */
+	/** These symbols are in view: requests their missing points once the view rests. */
 	show(symbols) {
 		this.shown = symbols;
 		clearTimeout(this.timer);
@@ -60,7 +60,7 @@ export class Sparks {
 			symbols = symbols.filter((symbol) => !this.take(symbol, body[symbol]));
 			wait = AGAIN_MS;
 		} catch {
-			// Without small charts the table is still whole.
+			// The table works without small charts, too.
 		}
 		const due = performance.now() + wait;
 		for (const symbol of symbols) this.due.set(symbol, due);
@@ -81,7 +81,7 @@ export class Sparks {
 	}
 }
 
-/** The context of a canvas that is empty, in CSS pixels. */
+/** Clears a canvas, and returns its context, in CSS pixels. */
 function blank(canvas, width, color) {
 	const ratio = devicePixelRatio || 1;
 	if (canvas.width !== Math.round(width * ratio)) {

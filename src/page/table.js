@@ -9,15 +9,15 @@ import { Rates } from "./rates.js";
 import { Row } from "./row.js";
 import { Sparks } from "./spark.js";
 
-/** Rows above and below the view, for a quick hand. */
+/** Extra rows above and below the view, for fast scrolling. */
 const SPARE = 6;
-/** How often the order may change: rows that jump cannot be read. */
+/** How often the order may change: rows that jump all the time cannot be read. */
 const SORT_MS = 2000;
-/** Characters of a price that the column has room for at first, and at most. */
+/** The width of the price column in characters, at first and at most. */
 const PRICE = { usual: 11, most: 16 };
-/** The share of prices that the column has room for: a few odd ones leave the others theirs. */
+/** The share of prices that must fit into the column: a few long ones do not widen it. */
 const MOST_PRICES = 0.9;
-/** How often amounts are converted anew. */
+/** How often the rates of conversion are updated. */
 const RATES_MS = 10_000;
 /** No reordering under a pointer that has just moved. */
 const CALM_MS = 2500;
@@ -25,7 +25,7 @@ const CALM_MS = 2500;
 const TEXTS = new Set(["symbol", "source"]);
 
 export class Table {
-	/** Symbol to the newest quote, as it was sent. */
+	/** Symbol to the newest quote, as marketd sent it. */
 	quotes = new Map();
 	order = [];
 	rows = new Map();
@@ -62,7 +62,7 @@ export class Table {
 		if (key !== "symbol" && old[key] !== quote[key]) this.resortSoon();
 	}
 
-	/** Takes the list of all quotes: what is not in it is gone, and what came since by the stream is newer. */
+	/** Takes the list of all quotes. Other markets are gone; quotes that the stream has sent since are newer. */
 	takeAll(quotes) {
 		const symbols = new Set(quotes.map((quote) => quote.symbol));
 		for (const [symbol, { last }] of this.quotes)
@@ -151,14 +151,14 @@ export class Table {
 		this.layout();
 	}
 
-	/** What a column is sorted by; a market without a figure comes last, whichever way. */
+	/** The value by which a column is sorted; a market without a value comes last in both directions. */
 	value(key, none) {
 		if (TEXTS.has(key)) return (quote) => quote[key];
 		if (key === "quoteVolume") return (quote) => this.rates.turnover(quote) ?? none;
 		return (quote) => (quote[key] === null ? none : Number(quote[key]));
 	}
 
-	/** Works out what the quote assets are worth, now and then. */
+	/** Computes the value of the quote assets now and then. */
 	rate() {
 		if (performance.now() - this.ratedAt < RATES_MS && this.rates.unit) return;
 		this.ratedAt = performance.now();
@@ -167,7 +167,7 @@ export class Table {
 		for (const symbol of this.rows.keys()) this.mark(symbol);
 	}
 
-	/** Gives the prices the room that most of them need. */
+	/** Sets the width of the price column so that most prices fit. */
 	fit() {
 		const lengths = this.order
 			.map((symbol) => this.quotes.get(symbol).last?.length ?? 0)
@@ -179,7 +179,7 @@ export class Table {
 		this.head("last").style.width = longest > PRICE.usual ? `${width + 2.5}ch` : "";
 	}
 
-	/** What the style sheet says of rows: their height, the width of small charts, and colours. */
+	/** Reads the style of rows: their height, the width of small charts, and colours. */
 	get style() {
 		if (this.styled) return this.styled;
 		const style = getComputedStyle(this.table);
@@ -188,7 +188,7 @@ export class Table {
 		return this.styled;
 	}
 
-	/** Puts the rows in view into the document, and takes the others out. */
+	/** Puts the rows in view into the document, and removes the others. */
 	layout() {
 		const { row: height } = this.style;
 		const first = Math.max(0, Math.floor(this.scroller.scrollTop / height) - SPARE);
@@ -221,7 +221,7 @@ export class Table {
 		for (const row of this.rows.values()) if (!row.filled) this.fill(row);
 		this.table.setAttribute("aria-rowcount", this.order.length + 1);
 		this.point();
-		// A stream of one market tells whether marketd is there, also where no row is.
+		// Without rows, a stream of one market still shows whether marketd is there.
 		this.sparks.show(shown);
 		this.on.show(shown.length ? shown : [...this.quotes.keys()].slice(0, 1));
 		if (shown.length && !this.measured) this.measured = performance.mark("first rows");
@@ -245,7 +245,7 @@ export class Table {
 		});
 	}
 
-	/** Draws all rows anew: their size, their colours or their links have changed. */
+	/** Draws all rows again, after their size, their colours or their links have changed. */
 	redraw() {
 		this.styled = null;
 		this.layout();
@@ -255,7 +255,7 @@ export class Table {
 		}
 	}
 
-	/** Makes a market a favourite, or takes it back. */
+	/** Makes a market a favourite, or no longer one. */
 	star(symbol) {
 		this.views.star(symbol);
 		if (choices.show === "favourites") this.reorder();

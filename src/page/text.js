@@ -1,4 +1,4 @@
-// Texts for people. A decimal stays the text that was sent: it is cut, rounded and compared as
+// Texts for people. A decimal stays the text that marketd sent. It is cut, rounded and compared as
 // text, because a binary number would change its digits.
 
 /** The direction of a signed decimal: "up", "down", or "" for zero and for nothing. */
@@ -51,7 +51,7 @@ function significant(text, count) {
 	return zeros < 0 ? "0" : round(text, zeros + count);
 }
 
-/** How many leading characters two texts share. */
+/** How many leading characters two texts have in common. */
 export function shared(a, b) {
 	let i = 0;
 	while (i < a.length && a[i] === b[i]) i++;

@@ -10,19 +10,19 @@ export function useLocal(is) {
 }
 export const zoneName = () => (isLocal ? "local time" : "UTC");
 
-/** A date whose UTC fields are those of the zone. */
+/** A date whose UTC fields have the local time of the zone. */
 export const zoned = (ms) => new Date(isLocal ? ms - new Date(ms).getTimezoneOffset() * 60_000 : ms);
 
 export const clock = (ms) => zoned(ms).toISOString().slice(11, 19);
 
-/** A date, and with `minutes` the time of day too. A day is one of UTC, whatever the zone. */
+/** A date, and with `minutes` also the time of day. Without it, the day is a day of UTC in every zone. */
 export function date(ms, minutes) {
 	const d = minutes ? zoned(ms) : new Date(ms);
 	const day = `${d.getUTCDate()} ${MONTHS[d.getUTCMonth()]} ${d.getUTCFullYear()}`;
 	return minutes ? `${day} ${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}` : day;
 }
 
-/** A length of time that runs out, as a clock shows it. */
+/** The remaining time, in the form of a clock. */
 export function countdown(ms) {
 	const s = Math.max(0, Math.ceil(ms / 1000));
 	const [days, hours] = [Math.floor(s / 86_400), Math.floor(s / 3600) % 24];

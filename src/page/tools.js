@@ -1,4 +1,5 @@
-// The tools of the chart: how it is drawn, how much time it shows, and what is seen as a file.
+// The tools of the chart: how it is drawn, how much time it shows, and a file of the visible
+// candles.
 
 import { choices } from "./choices.js";
 import { make } from "./dom.js";
@@ -13,7 +14,7 @@ const SPANS = {
 };
 
 export class Tools {
-	/** `choose(values)` changes what is chosen. A button's `data-choice` is like "scale:log". */
+	/** `choose(values)` changes the choices. A button's `data-choice` is like "scale:log". */
 	constructor(elements, panel, choose) {
 		this.panel = panel;
 		this.buttons = [...elements.panel.querySelectorAll("[data-choice]")].map((button) => {
@@ -43,7 +44,7 @@ export class Tools {
 			button.setAttribute("aria-pressed", choices[key] === value);
 	}
 
-	/** The candles in view, with the digits that were sent. */
+	/** The candles in view, with the digits that marketd sent. */
 	get csv() {
 		const { series, now } = this.panel.chart;
 		const lines = ["time,open,high,low,close,volume"];

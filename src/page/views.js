@@ -1,12 +1,12 @@
-// The tabs over the table: all markets, favourites, those that rose and fell most, the categories that the
-// configuration names, and one for each of the largest quote assets.
+// The tabs above the table: all markets, favourites, the markets that rose and fell most, the configured
+// categories, and one tab for each of the largest quote assets.
 
 import { get } from "./api.js";
 import { choices } from "./choices.js";
 import { make } from "./dom.js";
 import { keep, kept } from "./keep.js";
 
-/** Each has its name in the address, its text, and the order that fits it. */
+/** Each tab has its name in the address, its text, and its order. */
 const TABS = [
 	["all", "All"],
 	["favourites", "★"],
@@ -28,11 +28,11 @@ export class Views {
 		Object.assign(this, { element, choose, changed });
 		this.favourites = new Set(kept("favourites"));
 		this.tabs = TABS;
-		/** The symbols of each category that the configuration names; null until they are asked for. */
+		/** The symbols of each configured category; null until they are requested. */
 		this.members = new Map();
 	}
 
-	/** Takes the categories: those of quote assets are told by the quotes that there are. */
+	/** Takes the categories. The tabs of quote assets follow from the quotes. */
 	know(categories, quotes) {
 		const counts = countBy(quotes, "quote");
 		const isAsset = ({ id, name }) => id === name.toLowerCase() && counts.has(name);
@@ -70,7 +70,7 @@ export class Views {
 		}
 	}
 
-	/** True if the tab that is chosen has a quote. */
+	/** True if the chosen tab has a quote. */
 	has({ symbol, quote, percentage }) {
 		const { show } = choices;
 		if (show === "favourites") return this.favourites.has(symbol);
@@ -79,7 +79,7 @@ export class Views {
 		return show === "all" || (this.members.get(show)?.has(symbol) ?? show === quote.toLowerCase());
 	}
 
-	/** Makes a market a favourite, or takes it back. */
+	/** Makes a market a favourite, or no longer one. */
 	star(symbol) {
 		if (!this.favourites.delete(symbol)) this.favourites.add(symbol);
 		keep("favourites", [...this.favourites]);
