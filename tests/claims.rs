@@ -13,14 +13,6 @@ mod year;
 
 use world::*;
 
-/// Settles down: the configured history is there.
-fn settled(backfill: i64) -> World {
-    let mut world = World::new(backfill);
-    world.run(200);
-    world.run_to_second(10);
-    world
-}
-
 /// Every closed row of these minutes is there with its last volume, and nothing else.
 #[track_caller]
 fn check_settled(chart: &Chart, first: i64, last: i64) {
@@ -64,7 +56,7 @@ fn without_backfill_no_candle_of_the_past_is_requested_and_none_since_the_start_
 
 #[test]
 fn an_empty_page_for_a_minute_takes_no_candle_away() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     let at = world.current();
     world.exchange.is_mute = true;
     world.run(61);
@@ -109,7 +101,7 @@ fn a_page_that_is_cut_silently_hides_no_candle() {
 
 #[test]
 fn a_stored_candle_that_one_answer_leaves_out_stays() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     let at = world.current() - 1;
     world.exchange.holes = vec![at];
     world.run(61);
@@ -162,7 +154,7 @@ fn the_empty_past_of_a_new_market_is_asked_about_twice_and_no_more() {
 
 #[test]
 fn a_range_older_than_what_is_kept_is_partial_and_not_cached_for_long() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     let old = world.chart("&from=1420070400&to=1420074000");
     assert_eq!(old.body, "[]");
     assert!(!old.is_complete(), "{old:?}");
@@ -190,7 +182,7 @@ fn a_range_older_than_what_is_kept_is_partial_and_not_cached_for_long() {
 
 #[test]
 fn after_a_suspend_charts_end_now_and_quotes_are_stale() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     let quote = |world: &mut World| world.get("/api/v1/quotes/BTCUSDT");
     assert!(quote(&mut world).contains(r#""stale":false"#));
     world.exchange.is_away = true;
@@ -214,7 +206,7 @@ fn after_a_suspend_charts_end_now_and_quotes_are_stale() {
 
 #[test]
 fn an_exchange_s_clock_that_jumps_forward_is_noticed() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     let old = world.current();
     world.exchange.last = 101;
     world.run(4);
@@ -241,7 +233,7 @@ fn an_exchange_s_clock_that_jumps_forward_is_noticed() {
 #[test]
 fn an_exchange_s_clock_that_jumps_back_is_noticed_also_when_this_machine_s_was_just_set() {
     for is_set in [false, true] {
-        let mut world = settled(100);
+        let mut world = World::new(100).settled();
         if is_set {
             world.wall_ahead = 3 * HOUR;
             world.run(1);
@@ -262,7 +254,7 @@ fn an_exchange_s_clock_that_jumps_back_is_noticed_also_when_this_machine_s_was_j
 #[test]
 fn a_wall_clock_that_is_set_moves_no_candle() {
     for ahead in [3 * HOUR, -3 * HOUR] {
-        let mut world = settled(100);
+        let mut world = World::new(100).settled();
         world.wall_ahead = ahead;
         world.run(30);
         let current = world.current();
@@ -276,7 +268,7 @@ fn a_wall_clock_that_is_set_moves_no_candle() {
 
 #[test]
 fn a_jump_is_noticed_by_the_date_of_an_answer() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     world.exchange.has_date = true;
     world.run(3700);
     let times = world.exchange.times;
@@ -344,9 +336,7 @@ fn candles_are_settled_after_a_restart_however_long_it_was_away() {
 /// After so many minutes of this, all of them are there.
 fn check_after(minutes: &[u64], begin: fn() -> World, what: fn(&mut World, u64)) {
     for minutes in minutes {
-        let mut world = begin();
-        world.run(200);
-        world.run_to_second(10);
+        let mut world = begin().settled();
         let left = world.current();
         what(&mut world, *minutes);
         world.run(600);
@@ -357,9 +347,7 @@ fn check_after(minutes: &[u64], begin: fn() -> World, what: fn(&mut World, u64))
 #[cfg(feature = "sqlite")]
 #[test]
 fn one_silence_does_not_survive_a_restart_as_knowledge() {
-    let mut world = World::with_file(100);
-    world.run(200);
-    world.run_to_second(10);
+    let mut world = World::with_file(100).settled();
     let at = world.current();
     world.exchange.is_mute = true;
     world.run(61);
@@ -563,7 +551,7 @@ fn an_exchange_without_any_candle_is_never_complete_and_not_hammered() {
 #[test]
 fn a_frozen_candle_service_hides_and_settles_nothing() {
     for seconds in [90, 280, 390, 2400] {
-        let mut world = settled(100);
+        let mut world = World::new(100).settled();
         world.exchange.moves = true;
         world.run(90);
         world.run_to_second(25);
@@ -610,7 +598,7 @@ fn a_slot_in_which_quotes_moved_is_not_empty_by_the_word_of_another_market() {
 /// Between other candles the exchange is believed in the end.
 #[test]
 fn a_slot_in_which_quotes_moved_is_empty_after_ten_answers_over_an_hour() {
-    let mut world = settled(100);
+    let mut world = World::new(100).settled();
     world.exchange.moves = true;
     world.run(120);
     world.run_to_second(10);

@@ -25,9 +25,7 @@ fn doubt(world: &mut World) -> Option<String> {
 fn settled(has_date: bool) -> World {
     let mut world = World::new(100);
     world.exchange.has_date = has_date;
-    world.run(200);
-    world.run_to_second(10);
-    world
+    world.settled()
 }
 
 /// What a time call may say once: zero, seconds in place of milliseconds, ten years ahead, an hour behind.

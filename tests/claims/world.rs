@@ -211,6 +211,13 @@ impl World {
         World::of(&config, count)
     }
 
+    /// The same, settled down: the configured history is there.
+    pub fn settled(mut self) -> World {
+        self.run(200);
+        self.run_to_second(10);
+        self
+    }
+
     /// The minute that has not ended by the exchange's clock.
     pub fn current(&self) -> i64 {
         (self.time() + self.exchange.clock_ahead).div_euclid(MINUTE)
@@ -417,7 +424,7 @@ impl Peers for Market {
 impl Exchange {
     /// Answers at this true time.
     fn respond(&mut self, request: &Request, time: i64) -> Response {
-        let (mut status, mut body) = self.answer(&request.target, time);
+        let (mut status, mut body) = self.answer(request, time);
         let is_list = request.target.contains("/exchangeInfo");
         let mut fields = String::new();
         if let Some(tag) = self.tag.filter(|_| is_list && status == 200) {
@@ -439,8 +446,8 @@ impl Exchange {
     }
 
     /// What it says to that at this true time.
-    fn answer(&mut self, target: &str, time: i64) -> (u16, String) {
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    fn answer(&mut self, request: &Request, time: i64) -> (u16, String) {
+        let (path, _) = request.target.split_once('?').unwrap_or((&request.target, ""));
         let now = time + self.clock_ahead;
         let body = match path {
             "/api/v3/time" if self.is_timeless => return (500, String::new()),
@@ -468,7 +475,7 @@ impl Exchange {
                     let last = self.last + if base == "BTC" { moved } else { 0 };
                     format!(r#"{{"symbol":"{base}USDT","lastPrice":"{last}"{time}}}"#)
                 };
-                if let Some(id) = query.strip_prefix("symbol=") {
+                if let Some(id) = request.parameter("symbol") {
                     return (200, ticker(id.trim_end_matches("USDT").to_string()));
                 }
                 let others = (0..self.others.1).map(|at| format!("M{at}"));
@@ -480,8 +487,8 @@ impl Exchange {
             }
             _ => {
                 self.sent_pages += 1;
-                let is_other = !query.contains("symbol=BTCUSDT");
-                let body = self.klines(query, is_other, self.frozen_at.unwrap_or(now));
+                let is_other = request.parameter("symbol") != Some("BTCUSDT");
+                let body = self.klines(request, is_other, self.frozen_at.unwrap_or(now));
                 if !is_other {
                     self.check_pace(time);
                 }
@@ -500,12 +507,8 @@ impl Exchange {
         assert!(same <= self.most_a_minute, "{same} times in a minute: {last:?}");
     }
 
-    fn klines(&mut self, query: &str, is_other: bool, now: i64) -> String {
-        let parameter = |name: &str| {
-            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            let found = pairs.rfind(|(key, _)| *key == name);
-            found.expect("a parameter").1.to_string()
-        };
+    fn klines(&mut self, request: &Request, is_other: bool, now: i64) -> String {
+        let parameter = |name: &str| request.parameter(name).expect("a parameter").to_string();
         let number = |name: &str| parameter(name).parse::<i64>().expect("a number");
         let (interval, from, to) = (parameter("interval"), number("startTime"), number("endTime"));
         if !is_other {
