@@ -402,8 +402,8 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
     for favourite in 0..world.grammar.favourites.len() {
         let side = world.service_at(&world.grammar.favourites[favourite].0);
         // To judge a list of hundreds takes long.
-        let requests = if world.symbols.len() > 100 { 4 } else { 150 };
-        let think = 2 * SECOND;
+        let requests = if world.symbols.len() > 100 { 4 } else { 60 };
+        let think = 4 * SECOND;
         let nature = Nature { requests, think, loyal: Some(favourite), ..Nature::plain(side) };
         if rng.chance(1, 2) {
             add_client(world, nature, rng.below(until / 4), rng);
