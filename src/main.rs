@@ -210,7 +210,7 @@ fn asked(answer: Result<String, String>) -> ExitCode {
     )
 }
 
-/// Writes a text to standard output. A full disk is an error; a closed pipe (`| head`) is none.
+/// Writes a text to standard output. A full disk is an error; a closed pipe (`| head`) is not.
 fn print(text: &str) -> ExitCode {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-# Starts and stops marketd in a test of the shell: `. marketd.sh`. MARKETD names the program.
+# Starts and stops marketd in a test in shell: `. marketd.sh`. MARKETD is the path of the program.
 
 # marketd_start [FLAG...]: sets MARKETD_URL, and MARKETD_SCRIPT to the file of the script.
 marketd_start() {
@@ -16,7 +16,7 @@ marketd_start() {
     "${MARKETD:-marketd}" healthcheck --wait 30 "$MARKETD_URL"
 }
 
-# marketd_wait TARGET TEXT: waits until a body has the text.
+# marketd_wait TARGET TEXT: waits until the body has the text.
 marketd_wait() {
     for _ in $(seq 3000); do
         curl -fs "$MARKETD_URL$1" | grep -qF "$2" && return

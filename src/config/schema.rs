@@ -1,4 +1,4 @@
-//! The schema: every key of the file beside the field that holds it.
+//! The schema: every key of the file, with the field that holds it.
 //!
 //! A row has the meaning of a key, its field, type and default, its name in the file and the rule of its
 //! value. The reader, `--print-config`, the JSON Schema and the reference are made from the rows. The keys of

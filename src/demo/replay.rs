@@ -52,7 +52,7 @@ impl RecordedMarket {
         made.or_else(|| recorded.map(|whole| forming(whole, end, now)))
     }
 
-    /// The first time, `open` or later, at which a candle opens. Between two such times there is none.
+    /// The first time, `open` or later, at which a candle opens. No candle opens between two such times.
     pub(super) fn next_open(&self, interval: Interval, open: UnixMs) -> Option<UnixMs> {
         let lists = &self.lists[..=interval.base() as usize];
         let next = lists.iter().filter_map(|list| {

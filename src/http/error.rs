@@ -100,7 +100,7 @@ impl Error {
         Error { param: Some(param), ..self }
     }
 
-    /// Asks the client to try again after so many seconds.
+    /// Asks the client to try again after this many seconds.
     pub fn retry_after(self, seconds: u32) -> Error {
         Error { retry_after: Some(seconds), ..self }
     }
@@ -116,7 +116,7 @@ impl Error {
         Error::new(503, "overloaded", message).retry_after(1)
     }
 
-    /// A 503. The client may try again after so many seconds.
+    /// A 503. The client may try again after this many seconds.
     pub fn unavailable(message: &'static str, retry_after: u32) -> Error {
         Error::new(503, "unavailable", message).retry_after(retry_after)
     }

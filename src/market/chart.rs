@@ -28,7 +28,7 @@ pub struct ChartSpec {
     pub quoted: bool,
 }
 
-/// What is reported about a chart beside its rows.
+/// What is reported about a chart besides its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChartInfo {
     /// Candles in the body.
@@ -68,7 +68,7 @@ pub struct ChartPlan {
     body_len: usize,
     /// The fingerprint of the body.
     pub made_of: Fingerprint,
-    /// What is reported beside the rows.
+    /// What is reported besides the rows.
     pub info: ChartInfo,
     /// The text of `info`, as the first caller has written it.
     written: OnceLock<Box<[u8]>>,

@@ -24,7 +24,7 @@ pub const CHUNK_SLOTS: i64 = 128;
 const MAX_ROW: usize = 21 + 5 * (MAX_DIGITS + 1) + 4 + 2;
 const _: () = assert!(MAX_ROW * CHUNK_SLOTS as usize <= u16::MAX as usize);
 
-/// The memory of a chunk beside its rows and ends: the struct, its place in the tree, and the
+/// The memory of a chunk without its rows and ends: the struct, its place in the tree, and the
 /// overhead of two allocations.
 const OVERHEAD: usize = size_of::<Chunk>() + 2 * size_of::<i64>() + 48;
 

@@ -157,7 +157,7 @@ mod tests {
         LookUp { source: SourceId(at), host: host.to_string(), port: 80, has_worked }
     }
 
-    /// The next results, until one is that of this look-up.
+    /// The next results, up to the result of this look-up.
     fn results(resolver: &mut Resolver, poll: &mut Poll, last: u16) -> Vec<(u16, Found)> {
         let mut all: Vec<(u16, Found)> = Vec::new();
         let (mut events, begin) = (Events::with_capacity(1), Instant::now());
