@@ -12,8 +12,8 @@
 //! - A status: `is` (its description), `body` (its schema), `examples` by target (`GET /...`). Each path with
 //!   a JSON body has an example of its 200.
 //!
-//! `errors` lists codes by schema and status. A code that belongs to no path stands in `Error`, and in the
-//! description of the response `Other`.
+//! `errors` lists codes by schema and status: exactly those that a path can answer with that status. A code
+//! that belongs to no path stands in `Error`, and in the description of the response `Other`.
 //!
 //! A schema is one of:
 //!

@@ -183,7 +183,9 @@ fn the_tables_of_the_interface_are_complete() {
             };
             path.map(part).collect::<Vec<_>>().join("/")
         });
-        assert_eq!(listed.collect::<BTreeSet<_>>(), paths, "{page}");
+        let listed = listed.collect::<BTreeSet<_>>();
+        let (lacks, has) = (&paths - &listed, &listed - &paths);
+        assert!(lacks.is_empty() && has.is_empty(), "{page} lacks {lacks:?} and has {has:?}");
     }
     let schemas = &api["components"]["schemas"];
     let codes = texts(schemas["Error"]["properties"]["code"]["enum"].as_array().expect("codes"));
@@ -200,16 +202,19 @@ fn the_types_that_a_request_passes_are_in_the_files_that_are_named() {
     let page = read(&file("src/docs/architecture.md"));
     let section = page.split("## The way of a request\n").nth(1).expect("it is there");
     let section = section.split("\n## ").next().unwrap_or_default();
-    let (mut last, mut seen) = ("", 0);
+    let (mut last, mut seen) = (String::new(), 0);
     for quoted in section.split('`').skip(1).step_by(2) {
         if quoted.ends_with(".rs") {
             let paths = ["src/core/clients", "src"].map(|root| file(root).join(quoted));
             let path = paths.iter().find(|path| path.is_file());
             let path = path.unwrap_or_else(|| panic!("{quoted}: there is no such file"));
-            assert!(read(path).contains(last), "{last} is not in {quoted}");
+            let text = read(path);
+            let is_here = |kind| text.contains(&format!("{kind} {last}"));
+            let is_defined = ["struct", "enum", "trait", "fn"].into_iter().any(is_here);
+            assert!(is_defined, "{last} is not defined in {quoted}");
             seen += 1;
         } else if quoted.starts_with(|first: char| first.is_ascii_uppercase()) {
-            last = quoted.rsplit("::").next().unwrap_or_default();
+            last = quoted.rsplit("::").next().unwrap_or_default().to_string();
         }
     }
     assert!(seen > 15, "{seen} files");
@@ -347,7 +352,10 @@ fn the_list_of_metrics_is_current() {
     let written: String = written.filter(is_built).map(|line| format!("{line}\n")).collect();
     let mut lines = written.lines().zip(expected.lines());
     let differs = lines.find(|(written, expected)| written != expected);
-    assert!(written == expected, "UPDATE_DOCS=1 writes it anew: {differs:?}");
+    assert!(
+        written == expected,
+        "`UPDATE_DOCS=1 cargo test --test daemon docs::` writes it: {differs:?}"
+    );
 }
 
 /// The schema that `marketd schema config` prints takes the configurations that are delivered, and tells what is

@@ -8,7 +8,7 @@ const HOUR = 3_600_000;
 const POINTS = 24;
 /** The size in CSS pixels, as in the style sheet. */
 const HEIGHT = 20;
-/** The number of symbols that marketd accepts in one request. */
+/** The number of symbols that marketd accepts in one request: `MAX_SYMBOLS` of `core/api/chart/request.rs`. */
 const BATCH = 50;
 /** Waits this long, so that rows that are only scrolled past are not requested. */
 const REST_MS = 250;

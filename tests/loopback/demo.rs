@@ -1,4 +1,4 @@
-//! What `cargo run` alone gives: the demo exchange behind all nine addresses.
+//! What `cargo run` alone gives: the demo exchange behind every family of addresses.
 
 use crate::loopback::contract::*;
 use crate::support::*;
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// a busy one each look takes longer, and what is looked at does no more meanwhile.
 const PROMISED: usize = 1000;
 
-/// The nine addresses, Prometheus' page and the variants of health, each with its path.
+/// An address of each family, with its path.
 const ADDRESSES: [(&str, &str); 11] = [
     ("/api/v1/quotes/BTC/USDT", QUOTE),
     ("/api/v1/quotes?symbols=BTC/USDT,ETH/USDT,NO/SUCH", QUOTES),

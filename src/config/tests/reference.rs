@@ -91,5 +91,8 @@ fn the_documentation_holds_the_reference() {
         return;
     }
     let is_current = page[begin..end] == expected;
-    assert!(is_current, "UPDATE_DOCS=1 writes it anew");
+    assert!(
+        is_current,
+        "src/docs/configuration.md is out of date: `UPDATE_DOCS=1 cargo test --lib config` writes it"
+    );
 }

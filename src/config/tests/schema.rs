@@ -99,5 +99,8 @@ fn the_schema_is_that_of_the_keys() {
         std::fs::write(file, &made).expect("the file can be written");
         return;
     }
-    assert!(made == include_str!("../schema.json"), "UPDATE_DOCS=1 writes it anew");
+    assert!(
+        made == include_str!("../schema.json"),
+        "src/config/schema.json is out of date: `UPDATE_DOCS=1 cargo test --lib config` writes it"
+    );
 }

@@ -10,9 +10,12 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. Write a function in the file of its family. The model is `markets::categories`: it reads its
-//!    parameters, returns an [`Error`] for a wrong request, writes a `Body` and sends it.
-//! 2. Add a row to one of the four tables below, and a variant to [`Endpoint`] if the metrics count it alone.
+//! 1. Write a function in the file of its family. The models are `markets::categories`, and with parameters
+//!    `markets::market`: it reads its parameters (`decimals` only if the response has some), returns an
+//!    [`Error`] that names the wrong one, writes a `Body` and sends it.
+//! 2. Add a row to one of the four tables below, as `Respond`, or as `Prepare` if clients poll it: then its
+//!    response can be kept. It counts in the metrics under the [`Endpoint`] of its family, or under a new
+//!    one.
 //! 3. Describe it in `openapi.json` as `/api/v1/categories` is described there; `scripts/openapi.rs` says
 //!    how. A test asks the demo exchange for each of the examples and compares status, head and body.
 //! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line to `src/docs/changelog.md`.
@@ -249,7 +252,10 @@ mod tests {
                 })
                 .collect();
             found.sort();
-            assert_eq!(found, (0..rows.len()).collect::<Vec<_>>(), "{table}");
+            let mut rows = 0..rows.len();
+            let lacks = rows.find(|row| !found.contains(row));
+            assert_eq!(lacks, None, "openapi.json does not describe this row of {table}");
+            assert_eq!(found.len(), rows.end, "a row of {table} is described twice");
         }
         assert!(paths.iter().all(|(of, _)| tables.iter().any(|(table, _)| of == table)));
     }

@@ -83,7 +83,10 @@ fn the_schema_is_that_of_the_structs() {
         std::fs::write(file, &made).expect("the file can be written");
         return;
     }
-    assert!(made == include_str!("../dialects/schema.json"), "UPDATE_DOCS=1 writes it anew");
+    assert!(
+        made == include_str!("../dialects/schema.json"),
+        "src/exchange/dialects/schema.json is out of date: `UPDATE_DOCS=1 cargo test --lib exchange` writes it"
+    );
 }
 
 /// The examples of the documentation read the bodies that it shows.

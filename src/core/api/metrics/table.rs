@@ -2,8 +2,9 @@
 //!
 //! # To add a metric
 //!
-//! 1. Count it where it happens, mostly in a field of `core::stats`. Clients of the demo exchange
-//!    (`Service::Demo`) count for nothing. What each request counts must be cheap: `scripts/instructions.sh`.
+//! 1. Count it where it happens, mostly in a field of `core::stats`. What each request counts is counted in
+//!    `Responses::respond` and in `Responses::repeat`, which sends kept responses, and must be cheap
+//!    (`scripts/instructions.sh`). Clients of the demo exchange (`Service::Demo`) count for nothing.
 //! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
@@ -11,7 +12,8 @@
 //!    place.
 //! 4. Let `UPDATE_DOCS=1 cargo test --test daemon docs::` add it to `src/docs/operations.md`, and add a line
 //!    to `src/docs/changelog.md`.
-//! 5. Test what it counts beside the code that counts.
+//! 5. Test what it counts: of requests in `tests/loopback/http.rs`, with the same request again and again, so
+//!    that kept responses are counted too; otherwise beside the code that counts.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
