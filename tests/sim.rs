@@ -88,42 +88,42 @@ fn lives(rng: &mut Rng) -> u64 {
 #[test]
 #[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_crash_loses_nothing_that_was_on_disk() {
-    for_each_seed(12, |_, rng| _ = lives(rng));
+    for_each_seed(seeds(6), |_, rng| _ = lives(rng));
 }
 
 #[test]
 fn clients_of_all_kinds_get_what_is_theirs() {
-    for_each_seed(40, |_, rng| _ = run(Theme::Clients, rng));
+    for_each_seed(seeds(20), |_, rng| _ = run(Theme::Clients, rng));
 }
 
 #[test]
 fn exchanges_of_all_kinds_are_believed_only_when_they_are_right() {
-    for_each_seed(40, |_, rng| _ = run(Theme::Exchanges, rng));
+    for_each_seed(seeds(20), |_, rng| _ = run(Theme::Exchanges, rng));
 }
 
 #[test]
 fn configurations_that_are_read_again_disturb_nobody() {
-    for_each_seed(24, |_, rng| _ = run(Theme::Reloads, rng));
+    for_each_seed(seeds(12), |_, rng| _ = run(Theme::Reloads, rng));
 }
 
 #[test]
 fn a_market_of_hundreds_of_symbols_is_taken_in_whole() {
-    for_each_seed(8, |_, rng| _ = run(Theme::Wide, rng));
+    for_each_seed(seeds(4), |_, rng| _ = run(Theme::Wide, rng));
 }
 
 #[test]
 fn a_long_list_is_read_again_while_quotes_come() {
-    for_each_seed(4, |_, rng| _ = run(Theme::WideAndLong, rng));
+    for_each_seed(seeds(2), |_, rng| _ = run(Theme::WideAndLong, rng));
 }
 
 #[test]
 fn market_lists_change_over_hours() {
-    for_each_seed(12, |_, rng| _ = run(Theme::Long, rng));
+    for_each_seed(seeds(6), |_, rng| _ = run(Theme::Long, rng));
 }
 
 #[test]
 fn on_bad_days_nothing_is_lost_nothing_is_false_and_nobody_is_hammered() {
-    for_each_seed(3, |_, rng| bad_day::run_well(2 * bad_day::HOUR, rng));
+    for_each_seed(seeds(2), |_, rng| bad_day::run_well(2 * bad_day::HOUR, rng));
 }
 
 /// See `scripts/bad_day.sh`.
@@ -131,6 +131,11 @@ fn on_bad_days_nothing_is_lost_nothing_is_false_and_nobody_is_hammered() {
 #[ignore = "a day takes half a minute: see scripts/bad_day.sh"]
 fn a_bad_day() {
     bad_day::day(number("MARKETD_FIRST_SEED", 1));
+}
+
+/// So many seeds, or as many times more as `MARKETD_SEEDS` says: `.ci/run` doubles them.
+fn seeds(count: u64) -> u64 {
+    count * number("MARKETD_SEEDS", 1)
 }
 
 /// A number from the environment.
