@@ -5,7 +5,8 @@
 //! holds a new entry. So an event for a closed connection cannot reach the next connection in the
 //! same slot.
 //!
-//! A table never grows beyond its capacity. Its slots are [`reserved`].
+//! A table never grows beyond its capacity, and never moves an entry: its memory comes in
+//! [`Pages`].
 
 use std::ops::Range;
 
@@ -54,22 +55,59 @@ impl Key {
     }
 }
 
-/// Most elements that an array of connections has memory for from the beginning: 10 MB of addresses. The
-/// system backs those that were used with memory.
-const MOST_RESERVED: usize = 1 << 16;
+/// Elements of one page.
+const PAGE: usize = 64;
 
-/// An empty array that does not move as it grows to `capacity`, or to `MOST_RESERVED` if that is less: no
-/// copy holds up a turn, and no block is freed that nothing else fits into.
-pub fn reserved<T>(capacity: usize) -> Vec<T> {
-    Vec::with_capacity(capacity.min(MOST_RESERVED))
+/// A growable array that allocates a page of elements at a time, so growing copies nothing and
+/// leaves no freed blocks behind. Less than a page of its memory is unused.
+#[derive(Debug)]
+pub struct Pages<T>(Vec<Box<[T; PAGE]>>);
+
+impl<T> Default for Pages<T> {
+    /// An array without elements.
+    fn default() -> Pages<T> {
+        Pages(Vec::new())
+    }
+}
+
+impl<T: Default> Pages<T> {
+    /// The element at this index; allocates the pages up to it where they are missing.
+    pub fn grow_to(&mut self, index: usize) -> &mut T {
+        while self.0.len() <= index / PAGE {
+            self.0.push(Box::new(std::array::from_fn(|_| T::default())));
+        }
+        &mut self.0[index / PAGE][index % PAGE]
+    }
+
+    /// The element at this index, if its page is allocated.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        Some(&self.0.get(index / PAGE)?[index % PAGE])
+    }
+
+    /// The element at this index, if its page is allocated.
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        Some(&mut self.0.get_mut(index / PAGE)?[index % PAGE])
+    }
+
+    /// The elements of all pages, in order.
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().flat_map(|page| page.iter())
+    }
+
+    /// The elements of all pages, in order.
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().flat_map(|page| page.iter_mut())
+    }
 }
 
 /// A table of at most `capacity` entries. See the module documentation.
 ///
-/// Invariant: the slots that `free` does not list have an entry.
+/// Invariant: of the slots below `used`, those that `free` does not list have an entry.
 #[derive(Debug)]
 pub struct Table<T> {
-    slots: Vec<Slot<T>>,
+    slots: Pages<Slot<T>>,
+    /// Slots that have ever held an entry: those with an index below this.
+    used: usize,
     free: Vec<u32>,
     capacity: usize,
     /// The index of the first slot. Tables whose indexes do not overlap can share one range of keys.
@@ -82,6 +120,12 @@ struct Slot<T> {
     entry: Option<T>,
 }
 
+impl<T> Default for Slot<T> {
+    fn default() -> Slot<T> {
+        Slot { generation: 0, entry: None }
+    }
+}
+
 impl<T> Slot<T> {
     /// The key of the entry in this slot, which has this index.
     fn key(&self, index: usize) -> Key {
@@ -90,7 +134,7 @@ impl<T> Slot<T> {
 }
 
 impl<T> Table<T> {
-    /// A table of at most `capacity` entries, or of `MAX_CAPACITY` if that is less. It takes
+    /// A table of at most `capacity` entries, or of `MAX_CAPACITY` if that is less. It allocates
     /// memory as entries are inserted.
     pub fn new(capacity: usize) -> Table<T> {
         Table::behind(0, capacity)
@@ -107,8 +151,13 @@ impl<T> Table<T> {
     /// key of one table finds nothing in the other.
     pub fn behind(first: usize, capacity: usize) -> Table<T> {
         let first = first.min(MAX_CAPACITY);
-        let capacity = capacity.min(MAX_CAPACITY - first);
-        Table { slots: reserved(capacity), free: Vec::new(), capacity, first }
+        Table {
+            slots: Pages::default(),
+            used: 0,
+            free: Vec::new(),
+            capacity: capacity.min(MAX_CAPACITY - first),
+            first,
+        }
     }
 
     /// Inserts an entry. Returns `None` and drops the entry when the table is full.
@@ -120,13 +169,13 @@ impl<T> Table<T> {
     pub fn insert_with(&mut self, entry: impl FnOnce(Key) -> T) -> Option<Key> {
         let index = match self.free.pop() {
             Some(index) => index as usize,
-            None if self.slots.len() < self.capacity => {
-                self.slots.push(Slot { generation: 0, entry: None });
-                self.slots.len() - 1
+            None if self.used < self.capacity => {
+                self.used += 1;
+                self.used - 1
             }
             None => return None,
         };
-        let slot = &mut self.slots[index];
+        let slot = self.slots.grow_to(index);
         let key = slot.key(self.first + index);
         slot.entry = Some(entry(key));
         Some(key)
@@ -168,12 +217,12 @@ impl<T> Table<T> {
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.used - self.free.len()
     }
 
     /// The number of slots that have ever held an entry.
     pub fn slots(&self) -> usize {
-        self.slots.len()
+        self.used
     }
 
     /// True if the table has no entry.
@@ -244,8 +293,7 @@ mod tests {
     #[test]
     fn a_slot_starts_again_after_its_last_generation() {
         let mut table = Table::new(1);
-        table.slots.push(Slot { generation: LAST_GENERATION, entry: None });
-        table.free.push(0);
+        table.slots.grow_to(0).generation = LAST_GENERATION;
         let last = table.insert("last").expect("room for one");
         table.remove(last);
         let first = table.insert("first").expect("room for one");
@@ -265,21 +313,21 @@ mod tests {
     }
 
     #[test]
-    fn a_table_finds_each_entry_and_goes_through_them_in_their_order() {
-        let count = 193;
+    fn a_table_of_many_pages_finds_each_entry_and_goes_through_them_in_their_order() {
+        let count = 3 * PAGE + 1;
         let mut table = Table::new(count);
         let keys: Vec<Key> = (0..count).map(|n| table.insert(n).expect("room for all")).collect();
         assert_eq!(table.insert(count), None);
         for (n, key) in keys.iter().enumerate() {
             assert_eq!(table.get(*key), Some(&n));
         }
-        assert_eq!(table.remove(keys[64]), Some(64));
+        assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
         assert!(table.range_mut(0..usize::MAX).all(|(key, entry)| key.index() == *entry));
-        let part = table.range_mut(63..66);
-        assert_eq!(part.map(|(_, entry)| *entry).collect::<Vec<_>>(), [63, 65]);
+        let part = table.range_mut(PAGE - 1..PAGE + 2);
+        assert_eq!(part.map(|(_, entry)| *entry).collect::<Vec<_>>(), [PAGE - 1, PAGE + 1]);
         assert_eq!(table.slots(), count);
         let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
-        let expected = (0..count).filter(|n| *n != 64).map(|n| (keys[n], n));
+        let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));
         assert_eq!(found, expected.collect::<Vec<_>>());
     }
 }

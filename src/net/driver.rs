@@ -19,7 +19,7 @@ use crate::core::{Broken, Core, Event, LogFigures};
 use crate::demo::Demo;
 use crate::history::Reply;
 use crate::log_targets::NET;
-use crate::table::{Key, reserved};
+use crate::table::{Key, Pages};
 use crate::time::{CachedClock, Clock, Mono, Now};
 use mio::{Interest, Poll, Token, Waker};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -116,7 +116,7 @@ pub(super) struct Driver {
     /// Connections that one listener accepts in a turn.
     pub(super) accepts: usize,
     /// The connections, by the index of their keys.
-    pub(super) connections: Vec<Option<NetConnection>>,
+    pub(super) connections: Pages<Option<NetConnection>>,
     pub(super) queues: ConnectionQueues,
     pub(super) buffer: Box<[u8]>,
     pub(super) resolver: Resolver,
@@ -181,7 +181,6 @@ impl Driver {
             log::info!(target: NET, "connections capped most={most} configured={configured} files={files}");
         }
         disk_thread::tell(&loaded.data);
-        let connections = reserved(config.limits.max_connections);
         let core = Core::new(config, demo, process::facts, boot, now);
         Ok(Driver {
             poll,
@@ -192,7 +191,7 @@ impl Driver {
             script,
             accepting: false,
             accepts,
-            connections,
+            connections: Pages::default(),
             queues: ConnectionQueues::default(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(waker, resolver::system),
@@ -299,17 +298,13 @@ impl Driver {
 
     /// Adds a connection.
     pub(super) fn add(&mut self, key: Key, conn: NetConnection) {
-        let index = key.index();
-        if self.connections.len() <= index {
-            self.connections.resize_with(index + 1, || None);
-        }
-        self.connections[index] = Some(conn);
+        *self.connections.grow_to(key.index()) = Some(conn);
     }
 }
 
 /// The connection with this key, if it is open.
 pub(super) fn connection(
-    connections: &mut [Option<NetConnection>],
+    connections: &mut Pages<Option<NetConnection>>,
     key: Key,
 ) -> Option<&mut NetConnection> {
     connections.get_mut(key.index())?.as_mut().filter(|conn| conn.generation == key.generation())

@@ -303,7 +303,7 @@ impl Driver {
                 // Dropping the connection closes its socket, which also removes it from the poller.
                 if let Some(conn) = connection(&mut self.connections, key) {
                     conn.prepare_close(&mut self.buffer);
-                    self.connections[key.index()] = None;
+                    *self.connections.grow_to(key.index()) = None;
                 }
                 self.core.closed(key);
             }
