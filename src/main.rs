@@ -1,7 +1,8 @@
 //! The marketd command: arguments, configuration, logger, exit code.
 //!
 //! Owns standard output, standard error and the exit code. An error that the user can mend never
-//! panics: it is one clear line and exit code 2.
+//! panics: it is a clear line for each fault. The exit code is 2, or 1 if `healthcheck`, `probe` or `reload`
+//! fails.
 
 use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
@@ -151,8 +152,8 @@ fn dialects() -> Dialects {
     }
 }
 
-/// What the configuration needs to know of a dialect: its address, and the cost of a poll of
-/// quotes.
+/// What the configuration needs to know of a dialect: its address, its budget and costs, and whether it has a
+/// list and a key.
 fn known(dialect: &Dialect) -> KnownDialect {
     let budget = dialect.budget();
     let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
@@ -199,7 +200,7 @@ fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
     }
 }
 
-/// Writes the answer of a running marketd. A refusal is one line that says why.
+/// Writes the answer of a running marketd. A refusal is a line for each fault.
 fn asked(answer: Result<String, String>) -> ExitCode {
     answer.map_or_else(
         |error| {

@@ -19,8 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Most bytes of a response that are read: the metrics of a hundred sources.
 const MOST: u64 = 1024 * 1024;
 
-/// How often the result of a reload is checked, and the pause between two checks. Market lists that are being
-/// read may delay a reload.
+/// How often the result of a reload is checked, and the pause between two checks.
 const LOOKS: u32 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -48,7 +47,8 @@ pub fn ask(at: &HttpPlace, wait: Duration) -> Result<String, String> {
 /// print.
 ///
 /// # Errors
-/// One line, if no server answers, there is no such process, or the configuration is refused.
+/// A line for each fault, if the configuration is refused; one line, if no server answers or tells the result
+/// in time, or the process is no marketd that serves.
 pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<String, String> {
     // The process must be a marketd, because the signal ends most other programs.
     let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm"));
@@ -105,15 +105,15 @@ fn reloads(metrics: &HttpPlace) -> Result<[u64; 2], String> {
         text.lines().find_map(|line| line.strip_prefix(&*name)?.parse().ok())
     };
     let counts = count("taken").zip(count("refused")).map(<[u64; 2]>::from);
-    counts.ok_or_else(|| "whoever answers is no marketd that tells of reloads".to_string())
+    counts.ok_or_else(|| "the server has no count of reloads: it is no marketd".to_string())
 }
 
 /// The body of a response with status 200.
 fn get(at: &HttpPlace, patience: Duration) -> Result<String, String> {
     let (name, asked) = (at.to_string(), at.clone());
     let (sender, response) = mpsc::channel();
-    // A thread, because a look-up of a name has no timeout, and neither has a server that sends a
-    // byte now and then.
+    // A thread, because a look-up of a name has no timeout, and a timeout of reading never ends a response
+    // that comes byte by byte.
     thread::spawn(move || sender.send(response_of(&asked)));
     let response = response.recv_timeout(patience);
     let response = response.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));

@@ -2,8 +2,8 @@
 //! which most members are required, which are the files of dialects.
 //!
 //! `members!` makes a struct whose fields are the members of an object. `names!` makes an enum whose variants
-//! are words. `texts!` makes a type readable from a text of its own form. `values` reads all of them in the
-//! same way as the configuration. The caller checks the rules between members.
+//! are words. `texts!` makes a type readable from a text of its own form. `values` reads all of them
+//! as it reads the configuration. The caller checks the rules between members.
 
 use super::fault::wrong;
 use super::forms::{Data, ListenAddress, Poll, TextForm};

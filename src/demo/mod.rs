@@ -3,9 +3,9 @@
 //! `MIN_NOTIONAL`: it sends `NOTIONAL`, which has more information.
 //!
 //! [`Demo`] has 24 markets, whose prices and volumes are a pure function of seed, market and time.
-//! [`Demo::serve`] takes one GET request and returns head and body. It reads no clock and does no I/O. The
-//! bytes of a closed candle are always the same, in this process and in the next. A [`DemoScript`] replaces
-//! some of the data, and says which requests fail.
+//! [`Demo::serve`] takes one GET request, returns the head and appends the body. It reads no clock and does
+//! no I/O. The bytes of a closed candle are always the same, in this process and in the next. A
+//! [`DemoScript`] replaces some of the data, and says which requests fail.
 //!
 //! Candles are generated from long to short. A day has an open, close, high, low and volume (`assets`,
 //! `generator`). A day is divided into hours, an hour into minutes, and a minute into seconds (`candle`). The
@@ -60,7 +60,7 @@ pub struct Demo {
     seed: u64,
     script: DemoScript,
     /// The recorded markets that it plays instead of generated ones, by the id of a source. Requests for a
-    /// path below `/ID` are for that source, other requests for the first.
+    /// path below `/ID` are for that source, requests without an id for the first.
     replay: Vec<(String, RecordedMarkets)>,
     /// The weight of the requests of this minute, and the number of the minute on the monotonic
     /// clock.
@@ -145,7 +145,7 @@ impl Demo {
         Some(DemoHead { status, fields, delay: failure.delay })
     }
 
-    /// How a request for this path fails, if it does by the script. Counts the failure.
+    /// How a request for this path fails, if the script says so. Uses up one of its `times`.
     fn failure(&mut self, path: &[u8]) -> Option<Failure> {
         let fail = &mut self.script.fail;
         let failure = match path {
@@ -164,7 +164,7 @@ impl Demo {
 
     /// Responds to one GET request of Binance's REST API: appends the JSON body to `body` and
     /// returns the status. `path` and `query` are raw, and the query has no question mark. Unknown
-    /// parameters are ignored. Nothing is percent-decoded, because no valid value needs escapes.
+    /// parameters are ignored. Only `%22` in `symbols` is decoded, because no other value needs escapes.
     ///
     /// The status is 200; 400 for a parameter that is missing or invalid; 404 for an unknown path.
     /// The body of an error has the form of Binance's errors, `{"code","msg"}`.

@@ -5,8 +5,9 @@
 //!
 //! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
 //!
-//! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned
-//! once and keep their meaning as long as the process runs.
+//! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned once. A
+//! [`SourceId`] stays with one id of the configuration; if this id names another exchange after a reload, the
+//! data of the source is dropped.
 
 mod builder;
 mod catalog;
@@ -68,7 +69,8 @@ impl Market {
     }
 
     /// Applies a new configuration. `changes` has the change of each source. Quotes and candles of symbols
-    /// that a source no longer tracks are dropped. All others stay.
+    /// that a source no longer tracks are dropped, and all those of a source that begins anew. All others
+    /// stay.
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
         let joining = self.catalog.reconfigure(config, changes);
         self.quotes.reconfigure(&config.sources, now);

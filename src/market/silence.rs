@@ -1,9 +1,9 @@
 //! Silences: slots that were requested, but about which the answers so far prove nothing.
 //!
-//! Owns what the answers so far say about these slots. Two answers that are at least a minute apart prove a
-//! slot empty: an exchange may be unable for a moment to send a candle that it has. If quotes of the market
-//! show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost one only costs
-//! more requests.
+//! Owns what the answers so far say about these slots. Two answers prove a slot empty. They must be a minute
+//! apart, because an exchange may be unable for a moment to send a candle that it has. If quotes of the
+//! market show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost one only
+//! costs more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
@@ -19,7 +19,7 @@ pub const REREAD: i64 = 2;
 
 /// An answer with this many rows may have been cut, so it says nothing about slots outside of its
 /// rows. No request includes this many known candles, so such an answer always brings new candles,
-/// and the requests come to an end. The shortest page of a known exchange has 100 rows.
+/// and paging ends. The shortest page of a known exchange has 200 rows.
 pub const LEAST_PAGE: usize = 8;
 
 /// The most parts remembered for one series. Each end of an answer adds at most one. Above this number, the
@@ -29,12 +29,13 @@ const MOST_PARTS: usize = 64;
 /// The least time between two answers that together prove a slot empty.
 pub const APART: Duration = Duration::from_secs(60);
 
-/// The longest time between two requests for which a newer candle in one answer also counts for the other. It
-/// is half of `APART`, so that a request once a minute does not count for the next minute.
+/// If a newer candle came in one of two answers that were requested within this time, the other answer counts
+/// as if it had the candle too. It is half of `APART`, so that a request once a minute does not count for the
+/// next minute.
 pub const TOGETHER: Duration = Duration::from_secs(30);
 
-/// The longest pause before a slot is requested again. The first pause is [`APART`], and each next one is
-/// twice as long.
+/// The longest pause before a slot is requested again. The first pause is [`APART`]. Each further answer of
+/// the same sort doubles it.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// How many answers, over [`DISPUTED_FOR`], outweigh the quotes of the market.
@@ -134,8 +135,8 @@ impl Silences {
         proven
     }
 
-    /// Merges the two oldest parts and the slots between them. The result is requested as rarely as both.
-    /// What answers said about it is forgotten.
+    /// Merges the two oldest parts and the slots between them. The result is requested as the rarer of the
+    /// two. What answers said about it is forgotten.
     fn merge_oldest(&mut self) {
         let mut oldest = self.0.iter().take(2);
         if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {

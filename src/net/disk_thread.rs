@@ -1,6 +1,7 @@
 //! The driver's end of the disk thread: sends jobs, and receives answers.
 //!
-//! It never waits for the disk once the loop runs. It interprets only the first answer.
+//! It waits for the thread at the start and after the answer `Stopped`, and never while the loop serves. It
+//! interprets no other answer than these two.
 
 use crate::config::Data;
 use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
@@ -10,7 +11,8 @@ use mio::Waker;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the start waits for the file. If it takes longer, the service starts without history.
+/// How long the start waits for the file. If it takes longer, the service starts without history, until the
+/// file is open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Checks that the history file can be opened, without changing it.

@@ -23,7 +23,7 @@ use std::time::Duration;
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The most connections that one look over all connections finds to make room. A look takes as long as
-/// serving some of them.
+/// serving a few clients.
 const FOUND: usize = 64;
 
 /// Between two looks, if the last look found no connection that makes room for the new one.

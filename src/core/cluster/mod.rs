@@ -79,7 +79,7 @@ pub struct Cluster {
     gives_from: Mono,
     /// After the engine was down: until then, a free lease is left to the node that had it.
     settled_at: Mono,
-    /// During the shutdown: until when this node waits for the engine. `NEVER`: it waits no longer.
+    /// During the shutdown: until when this node waits for the engine. `NEVER`: the wait is over.
     ends_at: Option<Mono>,
 }
 

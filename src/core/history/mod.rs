@@ -6,10 +6,10 @@
 //! its replies ([`History::handle`]). The loop never blocks on them: without a usable file, the core serves
 //! from memory. Which candles are requested is decided by `sources`, from what is archived.
 //!
-//! A slot is [archived](crate::market::Series::archived) once the disk thread has acknowledged its write, and
-//! no longer once a later change of it waits to be written. What is lost with the process is unknown
-//! afterwards, and is requested again. While the file cannot be read, nothing is archived: what memory drops
-//! is requested again.
+//! A slot is [archived](crate::market::Series::archived) once the disk thread has acknowledged its write. It
+//! stops being archived when a later change of it waits to be written. What is lost with the process is
+//! unknown afterwards, and is requested again. While the file cannot be read, nothing is archived: what
+//! memory drops is requested again.
 
 mod file_state;
 mod names;
@@ -113,8 +113,8 @@ impl History {
         self.file.may_store(key, cx)
     }
 
-    /// True if further changes may join the batch. Without room, they may join as long as the disk works: no
-    /// candles are requested then, so only candles that were requested before still come.
+    /// True if further changes may join the batch. Without room no candles are requested, so only few still
+    /// come: they may join as long as the disk works.
     fn batch_may_grow(&self) -> bool {
         self.writer.has_room() || !self.is_failing()
     }

@@ -33,9 +33,10 @@ pub struct Fault {
 enum Cause {
     /// No address has led to an open connection.
     Unreached,
-    /// Nothing came in time on an open connection.
+    /// The response was not complete in time on an open connection.
     Late,
-    /// The exchange closed too early, or does not speak HTTP.
+    /// The exchange closed too early, does not speak HTTP, or sends too much or an encoding that is unknown;
+    /// or the connection failed.
     Transport,
     /// The response is not what this exchange sends, has nothing of what was asked, or far too much.
     Content,
@@ -58,7 +59,8 @@ named! {
         Kind "kind"
         /// Every request to the host: it is not reached, or has banned this address.
         Host "host"
-        /// Every request of its kind, and in the end every one to the host: there were too many.
+        /// Every request of its kind: there were too many. After a second refusal in a row, every request to
+        /// the host.
         RateLimit "rate_limit"
         /// One market, unless others fail as well.
         Market "market"
@@ -188,7 +190,7 @@ impl Fault {
     }
 
     /// What the fault concerns. If one market alone may be at fault (`may_be_market`), an error status, a
-    /// body or a response that takes too long is blamed on the market.
+    /// body or a response that takes too long is blamed on the market, unless it asks for a pause.
     pub fn blame(&self, may_be_market: bool) -> Blame {
         match (self.kind, self.cause) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,

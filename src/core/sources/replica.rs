@@ -30,7 +30,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name in the metrics. A node that waits follows nobody yet.
+    /// Its name in the metrics. A node that waits is shown as a follower.
     pub fn name(self) -> &'static str {
         match self {
             Role::Collector => "collector",
