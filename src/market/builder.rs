@@ -385,6 +385,7 @@ mod tests {
     use crate::fingerprint::Fingerprint;
     use crate::interval::{Interval, Stored};
     use crate::market::testing::{all_of, key, known, minute, minutes};
+    use crate::market::{Reported, SeriesKey, SourceId};
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
@@ -456,6 +457,39 @@ mod tests {
         // Another quote does not touch them.
         series.tick(&Decimal::from(6), minute(40));
         assert_eq!(made(builder(&series, &spec)), after);
+    }
+
+    #[test]
+    fn no_flat_row_follows_what_is_unknown() {
+        let mut spec = all_of(Interval::M1);
+        (spec.fill_previous, spec.from, spec.to) = (true, Some(minute(30)), Some(minute(35)));
+        let mut series = Series::new(key(Stored::M1), 0);
+        known(&mut series, 0..20, &minutes([10]), minute(45));
+        known(&mut series, 25..45, &minutes([40]), minute(45));
+        assert_eq!(made(builder(&series, &spec)).0, "[]");
+        known(&mut series, 20..25, &minutes([]), minute(45));
+        assert_ne!(made(builder(&series, &spec)).0, "[]");
+    }
+
+    #[test]
+    fn flat_rows_of_another_price_or_source_are_made_of_something_else() {
+        let mut spec = all_of(Interval::M1);
+        (spec.fill_previous, spec.from, spec.to) = (true, Some(minute(30)), Some(minute(35)));
+        let mut candles = minutes([10, 40]);
+        let of = |candles: &[Reported], source: u16| {
+            let key = SeriesKey { source: SourceId(source), ..key(Stored::M1) };
+            let mut series = Series::new(key, 0);
+            known(&mut series, 0..45, &minutes([10, 40]), minute(45));
+            known(&mut series, 0..45, candles, minute(45));
+            made(builder(&series, &spec))
+        };
+        let before = of(&candles, 0);
+        assert_ne!(before.1, of(&candles, 1).1);
+        candles[0].candle.close = candles[0].candle.low.clone();
+        candles[0].candle.open = candles[0].candle.low.clone();
+        let after = of(&candles, 0);
+        assert_ne!(before.0, after.0);
+        assert_ne!(before.1, after.1);
     }
 
     #[test]

@@ -117,9 +117,10 @@ fn made_of(series: &Series, slots: &Range<i64>) -> Fingerprint {
 mod tests {
     use super::*;
     use crate::decimal::Decimal;
-    use crate::interval::Interval;
-    use crate::market::testing::{all_of, chart, key, minute};
+    use crate::interval::{Interval, Stored};
+    use crate::market::testing::{all_of, chart, key, known, minute, minutes};
     use crate::market::window::MAX_TIME;
+    use crate::market::{SeriesKey, SourceId};
 
     fn spec(interval: Interval, from: Option<i64>, to: Option<i64>, limit: usize) -> ChartSpec {
         ChartSpec { from: from.map(minute), to: to.map(minute), limit, ..all_of(interval) }
@@ -135,6 +136,21 @@ mod tests {
         assert_eq!(plan.info.depends, 91..100);
         assert!(!plan.info.complete);
         assert!(plan.pieces().is_empty());
+    }
+
+    #[test]
+    fn rows_of_another_source_or_version_are_made_of_something_else() {
+        let of = |source, times| {
+            let key = SeriesKey { source: SourceId(source), ..key(Stored::M1) };
+            let mut series = Series::new(key, 0);
+            for _ in 0..times {
+                known(&mut series, 0..9, &minutes(0..9), minute(9));
+                series.bump_closed();
+            }
+            made_of(&series, &(0..9))
+        };
+        assert_ne!(of(0, 1), of(1, 1));
+        assert_ne!(of(0, 1), of(0, 2));
     }
 
     #[test]

@@ -138,3 +138,33 @@ pub fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> E
     };
     error.about("symbol")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Context;
+    use crate::core::testing::{SOURCE, listing, request};
+    use crate::http::{Output, Stamp};
+
+    #[test]
+    fn another_error_of_a_market_has_another_tag() {
+        let mut cx = listing(&["A/USDT".to_string()], 0);
+        let tag = |cx: &Context| {
+            let (view, stamp) = (View::new(cx), Stamp::new(7));
+            let request = request(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            let mut out = Output::default();
+            let mut responder = Responder::new(&mut out, &stamp, &request, true);
+            let markets = read_markets(&view, b"A/USDT", 1).expect("a market");
+            let asked = QuotesRequest { markets, source: None, decimals: Decimals::Number };
+            asked.respond(&view, &mut responder).expect("an error in the list");
+            let text = String::from_utf8_lossy(&out.pending().to_vec()).into_owned();
+            let tag = text.split("ETag: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+            (tag.expect("a tag").to_string(), text)
+        };
+        let (before, text) = tag(&cx);
+        assert!(text.contains("\"quote_not_ready\""), "{text}");
+        cx.stats[SOURCE].quotes_polled = true;
+        let (after, text) = tag(&cx);
+        assert!(text.contains("\"quote_not_found\"") && after != before, "{text}");
+    }
+}

@@ -80,7 +80,9 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
     bench.fetched(key, ago(10, 5), 5);
     bench.pass(1);
     for (round, pause) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
-        bench.fail();
+        let (number, batch) = bench.batch();
+        bench.fetched(key, ago(6, 5), round as i64 + 1);
+        bench.unwritten(number, batch);
         assert!(bench.cx.stats.history.write_failed);
         assert_eq!(bench.cx.stats.history.persist_errors, round as u64 + 1);
         bench.fetched(key, ago(5, 4), round as i64 + 1);
@@ -90,6 +92,10 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
     }
     let batch = bench.write();
     assert_eq!(batch.weight(), 6 + 1, "six candles in one range");
+    let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
+    let closes: Vec<_> = changes.candles().map(|(_, it)| it.map(|it| it.close.clone())).collect();
+    let expected = [5, 5, 5, 5, 7, 7].map(|price| Some(Decimal::from(price)));
+    assert_eq!(closes, expected, "what came last counts");
     assert!(!bench.cx.stats.history.write_failed);
     assert_eq!(bench.archived(key), [(-10, -4)]);
 }
