@@ -15,7 +15,7 @@ import { countBy, Views } from "./views.js";
 
 const WIDE = matchMedia("(min-width: 900px)");
 const FIRST_INTERVAL = "1h";
-/** Arrow keys open a market only after this time, so that a market that they pass is not opened. */
+/** Arrow keys open a market only after this time. */
 const REST_MS = 220;
 
 const by = (id) => document.getElementById(id);
@@ -173,7 +173,7 @@ function show(symbol) {
 	panel.quote(table.quotes.get(symbol));
 }
 
-/** A wide page has room for a chart: it shows the chart of the first market of the table. */
+/** A wide page shows the chart of the first market of the table. */
 function chooseFirst() {
 	if (!WIDE.matches || document.body.dataset.view !== "markets" || panel.symbol || chooseFirst.waiting)
 		return;
@@ -214,7 +214,7 @@ function connection(state, retryAt) {
 	stateSoon();
 }
 
-/** Reads the categories, and the markets without a quote, which are not in the list of quotes. */
+/** Reads the categories, and the markets without a quote. */
 async function loadCategories() {
 	if (expected) return;
 	expected = true;

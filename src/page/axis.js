@@ -3,7 +3,7 @@
 import { INTERVALS, timeOf } from "./slots.js";
 import { MONTHS, pad, zoned } from "./time.js";
 
-/** The least distance in pixels of two labels of one level, and of any two labels. */
+/** The least pixels between labels of one level, and between any. */
 const APART = 76,
 	CLOSE = 46;
 /** The share of a level's pixels that a coarser label keeps free, so that days stand apart evenly. */
@@ -19,7 +19,7 @@ const every = (ms) => [ms, (t) => Math.floor(t / ms)];
 const weeks = (n) => [n * 7 * DAY, (t) => Math.floor((t / DAY - 4) / 7 / n)];
 const months = (n) => [n * 30 * DAY, (t) => Math.floor(month(t) / n)];
 
-/** The length of each level, and the unit that changes at its labels; the coarsest first. */
+/** The length of each level, and its unit; the coarsest first. */
 const LEVELS = [
 	...[240, 120, 60, 24, 12, 6, 3, 1].map(months),
 	...[2, 1].map(weeks),

@@ -12,7 +12,7 @@ const STEP = { least: 0.5, most: 48, first: 7 };
 /** How much a pixel of a drag stretches the price axis. */
 const STRETCH = 0.006;
 const FONT = "11px ui-sans-serif, system-ui, 'Segoe UI', Roboto, Inter, sans-serif";
-/** The largest share of the width for the price axis, if prices have many digits. */
+/** The largest share of the width for the price axis. */
 const MOST_AXIS = 0.3;
 /** Slots kept free after the newest. */
 const AHEAD = 3;
@@ -24,7 +24,7 @@ export class Chart {
 	right = 0;
 	cross = null;
 	pointers = new Map();
-	/** How many slots the view shows, `Infinity` for all known ones; null after a person has moved it. */
+	/** How many slots the view shows, `Infinity` for all; null once a person has moved it. */
 	span = null;
 	/** How much more than the range of its candles the price axis has. */
 	stretch = 1;
@@ -143,7 +143,7 @@ export class Chart {
 		this.say();
 		this.drawn(geometry);
 		this.newest.hidden = this.series.newest === null || geometry.last >= this.series.present;
-		// Loads half a view more than is visible, so that a slow drag never reaches the end.
+		// Half a view more than is visible: a slow drag never reaches the end.
 		const half = geometry.plot.width / geometry.step / 2;
 		this.series.need(geometry.first - half, geometry.last + half);
 	}

@@ -9,7 +9,7 @@ export function make(name, attributes = {}, ...children) {
 	return made;
 }
 
-/** Wraps a function so that it runs once in the next frame, however often it is called. */
+/** Wraps a function so that it runs once a frame, however often it is called. */
 export function inFrame(work) {
 	let frame = null;
 	return () => {

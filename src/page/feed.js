@@ -4,7 +4,7 @@
 const HIDDEN_MS = 60_000;
 /** Rows that are only scrolled past are not streamed. */
 const REST_MS = 250;
-/** Waits this long, so that all events of one poll are drawn in one frame. */
+/** So that all events of one poll are drawn in one frame. */
 const GATHER_MS = 50;
 const WORKER = new URL("hub.js", import.meta.url);
 
@@ -23,7 +23,7 @@ export class Feed {
 		this.join();
 	}
 
-	/** Joins the hub in the shared worker, or a hub in this tab if the browser has no shared workers. */
+	/** Joins the hub in the shared worker, or a hub in this tab without one. */
 	join() {
 		if (this.port) return;
 		try {

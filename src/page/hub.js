@@ -1,16 +1,15 @@
-// The part that all tabs of a browser share: one stream of what they show, and a list of everything else,
-// which is read slowly. It runs in a shared worker, or in the page if the browser has none. A browser has
-// only six connections for one host, and a stream occupies one.
+// What all tabs share: one stream of what they show, and a list of everything else, read slowly. It runs in a
+// shared worker, or in the page if the browser has none. A browser has only six connections for one host.
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 10_000;
-/** An open stream sends an event at least every 15 seconds, unless the limit is set otherwise. */
+/** An open stream sends an event every 15 seconds, unless the limit is another. */
 const SILENCE_MS = 20_000;
 const PROBE_MS = 5000;
-/** How often the list is read: while it has markets that the stream lacks, and otherwise for new ones. */
+/** How often the list is read: for markets that the stream lacks, or only for new ones. */
 const LIST_MS = { some: 10_000, none: 30_000 };
 const LIST_TIMEOUT_MS = 15_000;
-/** The limits of marketd for one stream, and how many names may stay in it that no tab shows any more. */
+/** The limits of one stream, and how many names may stay that no tab shows any more. */
 const MOST_CHARTS = 16,
 	MOST_NAMES = 400,
 	SPARE = 150;

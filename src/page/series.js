@@ -5,17 +5,17 @@ import { get } from "./api.js";
 import { slotOf, timeOf } from "./slots.js";
 
 const PAGE = 500;
-/** marketd may answer with a part, while it requests the rest from the exchange. Then it is asked again. */
+/** marketd may answer with a part, and is asked for the rest again. */
 const RETRIES = 3;
 const RETRY_MS = 1500;
-/** A first load without a result is repeated after these times: the first one, and the longest one. */
+/** Pauses after a first load without a result: the first, and the longest. */
 const ANEW_MS = { first: 2000, most: 30_000 };
 /** The time after which unknown older candles may be requested again. */
 const AGAIN_MS = 20_000;
 /** The time after which missing newer candles may be requested again. */
 const BEHIND_MS = 2000;
 
-/** marketd reads a number below this as a time in seconds. In milliseconds this is March 1973. */
+/** marketd reads a number below this as seconds. */
 const EARLIEST_MS = 100_000_000_000;
 /** How many of the newest slots are proved empty only by a second reading. */
 const FRESH = 6;

@@ -6,7 +6,7 @@ import { bytes, count, span } from "./text.js";
 import { clock, date, zoneName } from "./time.js";
 
 const REFRESH_MS = 2000;
-/** If nobody uses the page for this time, the figures are no longer updated, and the page says so. */
+/** If nobody uses the page for this time, the figures stand still, and the page says so. */
 const REST_MS = 60_000;
 
 /** Figures by group: the path of each in the metrics, and its form. */

@@ -8,11 +8,11 @@ const HOUR = 3_600_000;
 const POINTS = 24;
 /** The size in CSS pixels, as in the style sheet. */
 const HEIGHT = 20;
-/** The number of symbols that marketd accepts in one request: `MAX_SYMBOLS` of `core/api/chart/request.rs`. */
+/** Most symbols in one request: `MAX_SYMBOLS` of marketd. */
 const BATCH = 50;
 /** Waits this long, so that rows that are only scrolled past are not requested. */
 const REST_MS = 250;
-/** A failed request is repeated after this time, and so is one for a market without candles. */
+/** The pause after a failed request, or one for a market without candles. */
 const RETRY_MS = 4000;
 const AGAIN_MS = 300_000;
 
