@@ -295,7 +295,8 @@ impl World {
         // unsoundly is asked again after as long. Quotes that contradict an empty slot are outweighed by ten
         // answers over an hour, each up to ten minutes after the one before.
         let limit = self.now + (1300 + 5400) * SECOND;
-        // That candles are missing is proven by newer ones alone.
+        // That candles are missing is proven by newer ones alone. Until then, candles made of quotes are
+        // shown there.
         let length = length_ms(interval).expect("stored");
         let truth = &self.exchanges[0].mouth.truth;
         let newer = to / length + 1..=self.present(length);
@@ -303,7 +304,7 @@ impl World {
         loop {
             let answer = self.ask(&target, Kind::Chart(ask.clone()), rng);
             let coverage = answer.field("Chart-Coverage").unwrap_or_default();
-            let difference = self.difference(&answer, &ask);
+            let difference = self.difference(&answer, &ask, is_provable);
             let is_right = (coverage == Some("complete") || !is_provable) && difference.is_none();
             if is_right || from / length <= self.oldest_kept(interval) {
                 return;
@@ -322,8 +323,9 @@ impl World {
     }
 
     /// The first row that is not what was really traded: as shown, and as it is. An answer without rows
-    /// (503 while the candles of the source rest) differs as a whole.
-    fn difference(&self, answer: &Answer, ask: &ChartAsk) -> Option<String> {
+    /// (503 while the candles of the source rest) differs as a whole. Unless it `is_provable` that no trade was
+    /// made in a slot, a candle of this slot is no difference.
+    fn difference(&self, answer: &Answer, ask: &ChartAsk, is_provable: bool) -> Option<String> {
         if answer.status != 200 {
             return Some(format!("no chart but {}", answer.status));
         }
@@ -337,7 +339,8 @@ impl World {
             let right = right.as_ref().map(|row| &row.figures);
             let shown = rows.iter().find(|(open, _)| *open == slot * length);
             let shown = shown.map(|(_, figures)| figures);
-            (shown != right).then(|| format!("{slot}: {shown:?} is {right:?}"))
+            let is_right = shown == right || (right.is_none() && !is_provable);
+            (!is_right).then(|| format!("{slot}: {shown:?} is {right:?}"))
         })
     }
 
