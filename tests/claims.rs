@@ -131,6 +131,14 @@ fn in_a_thin_market_empty_slots_become_known_without_more_requests() {
     let expected = (last - 80..=last).filter(|slot| slot % 7 == 0).count();
     assert_eq!(chart.rows.len(), expected);
     assert_eq!(chart.gaps(), (81 - expected).to_string());
+    // Flat candles at an end of a chart depend on candles outside of it.
+    for (first, end, is_kept) in [(70, 14, true), (69, 14, false), (70, 13, false)] {
+        let range = [first, end].map(|slots| (last - slots) * MINUTE);
+        let chart = world.chart(&format!("&from={}&to={}&fill=previous", range[0], range[1]));
+        assert!(chart.is_complete());
+        let cache = chart.header("Cache-Control");
+        assert_eq!(cache.contains("3600"), is_kept, "{first} to {end}: {chart:?}");
+    }
 }
 
 #[test]

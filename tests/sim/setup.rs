@@ -155,8 +155,6 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     grammar.now_ms += passed;
     let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
     (world.told, world.happened) = (old.told, old.happened);
-    // A flat candle at the end of a chart follows from a later one, which may be lost.
-    world.told.settled.retain(|(target, _), _| !target.contains("fill=previous"));
     world.reload = old.reload.next_life(&world.config);
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
         let brain = exchange.mouth.truth.brain.clone();

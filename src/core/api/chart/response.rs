@@ -88,25 +88,28 @@ impl ChartResponse<'_> {
         };
         let is_past = spec.interval.open_of(end) < spec.interval.step(closed, -REREAD);
         let is_made = info.complete && info.settled && is_past;
-        is_made && !self.depends_on_earlier_close() && self.stays_kept()
+        is_made && !self.has_flat_ends(end) && self.stays_kept()
     }
 
-    /// True if there are, or may be, flat candles before the first stored row. Their price is the close
-    /// before the range, which changes when older candles become known or are dropped.
-    fn depends_on_earlier_close(&self) -> bool {
-        let spec = &self.request.spec;
-        let Some(from) = spec.from.filter(|_| spec.fill_previous) else {
-            return false;
-        };
+    /// True if the chart begins or ends with flat candles, or may do so. The price of the first ones is the
+    /// close before them, which changes when older candles become known or are dropped. The last ones are
+    /// shown while a newer candle is known, which a killed process may have had only in memory.
+    fn has_flat_ends(&self, end: UnixMs) -> bool {
+        let (info, spec) = (&self.plan.info, &self.request.spec);
         let interval = spec.interval;
-        let open = match interval.open_of(from) {
-            open if open == from => open,
-            open => interval.step(open, 1),
-        };
-        let slot_of = |time| self.key.interval.slot_of(time);
-        let first = slot_of(open)..slot_of(interval.end_of(open));
+        let first = spec.from.map(|from| match interval.open_of(from) {
+            open if open < from => interval.step(open, 1),
+            open => open,
+        });
+        let last = info.next_from.map_or(end, |next| interval.step(next, -1));
         let series = self.view.market.charts.get(self.key);
-        series.is_none_or(|series| series.next_candle(first).is_none())
+        let has_candle = |time| {
+            let open = interval.open_of(time);
+            let slot_of = |time| self.key.interval.slot_of(time);
+            let bucket = slot_of(open)..slot_of(interval.end_of(open));
+            series.is_some_and(|series| series.next_candle(bucket).is_some())
+        };
+        spec.fill_previous && !(first.or(info.first).is_some_and(has_candle) && has_candle(last))
     }
 
     /// True if all candles of the chart are still kept when the caches drop it. Without `from`, the newest
