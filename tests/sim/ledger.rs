@@ -544,8 +544,9 @@ impl Ledger {
         let clocks = |at: Moment| (self.exchange_ms(at), truth.clock(at.us));
         let (before, after) = (clocks(sent), clocks(now));
         // In doubt it goes by the earliest time that anything tells, which may be this machine's.
-        let in_doubt = self.shifted.map_or(i64::MAX, |_| sent.unix_ms - MACHINE_OFF_MS);
-        let surely = before.0.min(before.1).min(in_doubt).div_euclid(length);
+        let is_in_doubt = self.shifted.is_some() || self.clock.is_none();
+        let least = if is_in_doubt { sent.unix_ms - MACHINE_OFF_MS } else { i64::MAX };
+        let surely = before.0.min(before.1).min(least).div_euclid(length);
         let perhaps = after.0.max(after.1).div_euclid(length);
         // The two newest may be those of a market that nobody follows: they only tell that candles go on.
         let may_be_dropped = slots.0 + 1 == slots.1 && slots.1 >= surely;
