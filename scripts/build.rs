@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::Path;
 
 const OPENAPI: &str = "src/core/api/openapi.json";
+const METRICS: &str = "src/core/api/metrics/schema.json";
 
 /// Files that are packed with gzip, and their packed names.
 const PACKED: [(&str, &str); 2] = [
@@ -29,7 +30,9 @@ fn main() -> std::io::Result<()> {
         pack(&std::fs::read(path)?, &out.join(name))?;
     }
     println!("cargo::rerun-if-changed={OPENAPI}");
-    let document = openapi::expanded(&std::fs::read_to_string(OPENAPI)?, env!("CARGO_PKG_VERSION"));
+    println!("cargo::rerun-if-changed={METRICS}");
+    let (source, metrics) = (std::fs::read_to_string(OPENAPI)?, std::fs::read_to_string(METRICS)?);
+    let document = openapi::expanded(&source, &metrics, env!("CARGO_PKG_VERSION"));
     pack(document.as_bytes(), &out.join("openapi.gz"))?;
     println!("cargo::rustc-env=MARKETD_COMMIT={}", commit());
     for dialect in std::fs::read_dir(DIALECTS)? {

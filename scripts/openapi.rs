@@ -34,14 +34,17 @@ const RATE: [&str; 3] = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset
 
 /// The document in lines. The first one is the document without its paths. Then comes a line for each path:
 /// its table, the path, its summary and its description, with tabs in between.
-pub fn expanded(source: &str, version: &str) -> String {
-    let source: Value = serde_json::from_str(source).expect("the source is JSON");
+/// `metrics`: the schema of `/api/v1/metrics`.
+pub fn expanded(source: &str, metrics: &str, version: &str) -> String {
+    let [source, metrics] = [source, metrics]
+        .map(|text| serde_json::from_str::<Value>(text).expect("the source is JSON"));
     let source = Source(&source);
     let mut rest = Map::new();
     rest.insert("openapi".into(), json!("3.1.0"));
     rest.insert("info".into(), source.0["info"].clone());
     rest["info"]["version"] = json!(version);
     rest.insert("components".into(), source.components());
+    rest["components"]["schemas"]["Metrics"] = metrics;
     let mut lines = vec![Value::Object(rest).to_string()];
     for (table, paths) in members(&source.0["paths"]) {
         for (path, spec) in members(paths) {

@@ -11,14 +11,13 @@ mod responses;
 
 use marketd::config::Limits;
 use marketd::http::{
-    Cache, Error, Framing, Head, HeadLimits, Output, Parsed, Responder, Stamp, parse,
-    parse_response,
+    Cache, Error, Framing, Head, Output, Parsed, Responder, Stamp, parse, parse_response,
 };
 
 #[test]
 fn the_client_understands_the_server() {
     let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    let limits = HeadLimits::from(&Limits::default());
+    let limits = Limits::default();
     let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
         panic!("a request");
     };

@@ -1,34 +1,11 @@
 //! The common parts of the heads of requests and responses.
 //!
-//! Owns the limits of a head, the iterator over its fields, and the grammars of simple field values. `parser`
+//! Owns the iterator over the fields of a head, and the grammars of simple field values. `parser`
 //! and `upstream` interpret the fields.
-
-use crate::config::Limits;
 
 /// Most fields of a head, whatever the configuration says: while a head is parsed, its fields are
 /// on the stack.
 pub(super) const FIELDS_CEILING: usize = 256;
-
-/// The limits of a request's head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeadLimits {
-    /// Bytes of the first line, without its CR LF.
-    pub line_bytes: usize,
-    /// Bytes of the head, including empty lines before it and the empty line at its end.
-    pub head_bytes: usize,
-    /// Fields, at most 256.
-    pub fields: usize,
-}
-
-impl From<&Limits> for HeadLimits {
-    fn from(limits: &Limits) -> HeadLimits {
-        HeadLimits {
-            line_bytes: limits.request_line_bytes,
-            head_bytes: limits.head_bytes,
-            fields: limits.head_fields,
-        }
-    }
-}
 
 /// The fields of a parsed head in their order, as (name, value) pairs. Values have no blanks around
 /// them. A folded value, which only a response may have, contains its line ends.
@@ -103,12 +80,9 @@ impl Persistence {
 
 /// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
-    let append = |number: u64, byte: &u8| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    };
-    let number = value.iter().try_fold(0, append);
-    number.filter(|_| !value.is_empty())
+    // The standard library also reads a sign.
+    let digits = str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_digit));
+    digits?.parse().ok()
 }
 
 /// The value of a hexadecimal digit.

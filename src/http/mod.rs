@@ -25,7 +25,7 @@ pub use accept::prefers_html;
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{Error, echo};
 pub use gzip::{Compressor, Decompressor, decompress, unpacked};
-pub use head::{Fields, HeadLimits};
+pub use head::Fields;
 pub use output::{Outgoing, Output};
 pub use parser::{Parsed, empty_lines, parse, parse_behind};
 pub use request::{ListField, Method, OwnedRequest, Request, RequestBody, Version};

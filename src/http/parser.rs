@@ -11,9 +11,10 @@
 //! the head. So the result does not depend on how the bytes were split.
 
 use super::error::Error;
-use super::head::{FIELDS_CEILING, Fields, HeadLimits, Persistence, digits, is_token, members};
+use super::head::{FIELDS_CEILING, Fields, Persistence, digits, is_token, members};
 use super::request::{Line, ListField, Lists, Method, OwnedRequest, Request, RequestBody, Version};
 use super::target;
+use crate::config::Limits;
 use std::mem::MaybeUninit;
 
 /// The result of parsing the bytes that have arrived.
@@ -30,8 +31,9 @@ pub enum Parsed<'a> {
     },
 }
 
-/// Parses the head of the request that begins with `bytes`. What follows the head is ignored.
-pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Error> {
+/// Parses the head of the request that begins with `bytes`. What follows the head is ignored. The limit of a
+/// head also counts the empty lines before it.
+pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, Error> {
     let most = &bytes[..bytes.len().min(limits.head_bytes)];
     let blank = empty_lines(most);
     let window = &most[blank..];
@@ -39,7 +41,7 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Err
         return Err(BARE_LF);
     }
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
-    let room = &mut fields[..limits.fields.min(FIELDS_CEILING)];
+    let room = &mut fields[..limits.head_fields.min(FIELDS_CEILING)];
     let mut raw = httparse::Request::new(&mut []);
     match raw.parse_with_uninit_headers(window, room) {
         Ok(httparse::Status::Complete(used)) => {
@@ -59,12 +61,12 @@ const FIELDS_BEHIND: usize = 24;
 pub fn parse_behind<'a>(
     known: &OwnedRequest,
     bytes: &'a [u8],
-    limits: &HeadLimits,
+    limits: &Limits,
 ) -> Option<Request<'a>> {
     let begin = known.opening().len();
     let behind = bytes[..bytes.len().min(limits.head_bytes)].get(begin..)?;
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_BEHIND];
-    let room = &mut fields[..FIELDS_BEHIND.min(limits.fields.saturating_sub(1))];
+    let room = &mut fields[..FIELDS_BEHIND.min(limits.head_fields.saturating_sub(1))];
     let Ok(httparse::Status::Complete((used, fields))) = httparse::parse_headers(behind, room)
     else {
         return None;
@@ -102,9 +104,9 @@ fn incomplete<'a>(
     found: httparse::Result<usize>,
     window: &[u8],
     full: bool,
-    limits: &HeadLimits,
+    limits: &Limits,
 ) -> Result<Parsed<'a>, Error> {
-    if let Some((line, [next, ..])) = window.split_at_checked(limits.line_bytes)
+    if let Some((line, [next, ..])) = window.split_at_checked(limits.request_line_bytes)
         && !matches!(next, b'\r' | b'\n')
         && !line.contains(&b'\n')
     {
@@ -161,13 +163,13 @@ fn version_fault(line: &[u8]) -> Option<Error> {
 fn read<'a>(
     raw: &httparse::Request<'_, 'a>,
     head: &'a [u8],
-    limits: &HeadLimits,
+    limits: &Limits,
 ) -> Result<Request<'a>, Error> {
     const WHOLE: &str = "httparse has found a complete head";
     let method = raw.method.expect(WHOLE);
     let target = raw.path.expect(WHOLE).as_bytes();
     let line = method.len() + 1 + target.len() + " HTTP/1.1".len();
-    if line > limits.line_bytes {
+    if line > limits.request_line_bytes {
         return Err(Error::URI_TOO_LONG);
     }
     let version = match raw.version.expect(WHOLE) {
@@ -336,7 +338,7 @@ mod tests {
     use crate::config::Limits;
 
     fn read_one(raw: &str) -> Result<Request<'_>, Error> {
-        match parse(raw.as_bytes(), &HeadLimits::from(&Limits::default()))? {
+        match parse(raw.as_bytes(), &Limits::default())? {
             Parsed::Complete { request, used } if used == raw.len() => Ok(request),
             other => panic!("{raw:?}: {other:?}"),
         }
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_head_behind_a_known_opening_is_parsed_like_any_other() {
-        let limits = HeadLimits { fields: 4, ..HeadLimits::from(&Limits::default()) };
+        let limits = Limits { head_fields: 4, ..Limits::default() };
         let opening = "GET http://h?a=b HTTP/1.1\r\nhOST: h:80\r\n";
         let raw = format!("{opening}X: 1\r\nConnection: close\r\n\r\n");
         let known = OwnedRequest::new(&read_one(&raw).expect("well-formed"));

@@ -260,14 +260,13 @@ impl OwnedRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::head::HeadLimits;
     use super::super::parser::{Parsed, parse};
     use super::*;
     use crate::config::Limits;
 
     #[test]
     fn a_kept_request_is_read_from_other_bytes_as_it_was_parsed() {
-        let limits = HeadLimits::from(&Limits::default());
+        let limits = Limits::default();
         let check = |raw: &str| {
             let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
                 panic!("{raw:?} is a request");
@@ -295,7 +294,7 @@ mod tests {
 
     #[test]
     fn several_fields_are_one_list() {
-        let limits = HeadLimits::from(&Limits::default());
+        let limits = Limits::default();
         let check = |lines: &str, field: ListField, expected: Option<&str>| {
             let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
             let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {

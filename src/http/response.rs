@@ -349,7 +349,6 @@ fn matches_any(list: &[u8], tag: &[u8], compare: Compare) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::head::HeadLimits;
     use super::super::parser::{Parsed, parse};
     use super::stamp::COMMON;
     use super::*;
@@ -360,7 +359,7 @@ mod tests {
 
     /// What a client that sends `raw` reads, the service keeping the connection.
     fn respond(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
-        let limits = HeadLimits::from(&Limits::default());
+        let limits = Limits::default();
         let request = match parse(raw.as_bytes(), &limits) {
             Ok(Parsed::Complete { request, .. }) => request,
             other => panic!("{raw:?}: {other:?}"),

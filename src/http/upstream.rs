@@ -104,24 +104,20 @@ pub struct Response<'a> {
 /// first line has no limit of its own. The error says what is wrong. After an error the connection cannot be
 /// used any more.
 pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>, &'static str> {
-    let Some(raw) = parse_raw(bytes, most)? else {
+    let Some((line, fields, used)) = parse_raw(bytes, most)? else {
         return Ok(None);
     };
-    let head = read(&raw)?;
-    Ok(Some(Response { head, fields: raw.fields, used: raw.used }))
+    Ok(Some(Response { head: read(line, fields)?, fields, used }))
 }
 
-/// A complete head whose fields are not read yet.
-struct RawHead<'a> {
-    status: u16,
-    version: u8,
-    fields: Fields<'a>,
-    /// See [`Response::used`].
-    used: usize,
-}
+/// The status, and the minor version of HTTP.
+type FirstLine = (u16, u8);
 
-/// Finds the head that [`parse_response`] reads.
-fn parse_raw(bytes: &[u8], most: usize) -> Result<Option<RawHead<'_>>, &'static str> {
+/// Finds the head that [`parse_response`] reads: its first line, its fields and its length.
+fn parse_raw(
+    bytes: &[u8],
+    most: usize,
+) -> Result<Option<(FirstLine, Fields<'_>, usize)>, &'static str> {
     const WHOLE: &str = "httparse has found a complete head";
     let window = &bytes[..bytes.len().min(most)];
     let mut config = httparse::ParserConfig::default();
@@ -149,8 +145,8 @@ fn parse_raw(bytes: &[u8], most: usize) -> Result<Option<RawHead<'_>>, &'static 
         // The names and values point into `rest`.
         let begin = |field: &httparse::Header| field.name.as_ptr().addr() - rest.as_ptr().addr();
         let lines = raw.headers.first().map_or(&b""[..], |it| &rest[begin(it)..length]);
-        let (version, fields) = (raw.version.expect(WHOLE), Fields::of_parsed(lines));
-        return Ok(Some(RawHead { status, version, fields, used }));
+        let line = (status, raw.version.expect(WHOLE));
+        return Ok(Some((line, Fields::of_parsed(lines), used)));
     }
 }
 
@@ -164,8 +160,7 @@ fn malformed(error: httparse::Error) -> &'static str {
     }
 }
 
-fn read(raw: &RawHead<'_>) -> Result<ResponseHead, &'static str> {
-    let &RawHead { status, version, fields, .. } = raw;
+fn read((status, version): FirstLine, fields: Fields<'_>) -> Result<ResponseHead, &'static str> {
     let mut length = None;
     let mut chunked = false;
     let mut persistence = Persistence::default();
@@ -258,7 +253,7 @@ pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
 /// Parses the head of the response to a CONNECT: its status and its length. `None` while it is not complete.
 /// Fields about a body are ignored. Limits and errors are the same as in [`parse_response`].
 pub fn parse_connected(bytes: &[u8], most: usize) -> Result<Option<(u16, usize)>, &'static str> {
-    Ok(parse_raw(bytes, most)?.map(|raw| (raw.status, raw.used)))
+    Ok(parse_raw(bytes, most)?.map(|((status, _), _, used)| (status, used)))
 }
 
 /// Appends a CONNECT to `place`, which is `HOST:PORT` with an IPv6 address in brackets. `credentials`

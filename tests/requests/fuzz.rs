@@ -13,7 +13,7 @@ use crate::requests::table::{TAG, table};
 use crate::support::{Rng, damaged, for_each_seed};
 use marketd::config::Limits;
 use marketd::http::{
-    HeadLimits, Method, Parsed, Request, RequestBody, Version, decode_segment, parse, query_pairs,
+    Method, Parsed, Request, RequestBody, Version, decode_segment, parse, query_pairs,
 };
 
 /// Inputs of one seed.
@@ -76,7 +76,7 @@ fn check_promises(outcome: &Outcome, bytes: &[u8], context: &str) {
 }
 
 /// What must hold of everything that is taken for a request.
-fn check_request(request: &Request, head: &[u8], limits: &HeadLimits, context: &str) {
+fn check_request(request: &Request, head: &[u8], limits: &Limits, context: &str) {
     assert!(head.len() <= limits.head_bytes, "{context}");
     assert!(head.ends_with(b"\r\n\r\n"), "{context}");
     let lines = head.split(|&byte| byte == b'\n');
@@ -89,7 +89,7 @@ fn check_request(request: &Request, head: &[u8], limits: &HeadLimits, context: &
         );
         assert!(!text.starts_with(b" ") && !text.starts_with(b"\t"), "{context}");
     }
-    assert!(request.fields.count() <= limits.fields, "{context}");
+    assert!(request.fields.count() <= limits.head_fields, "{context}");
     let named = |name: &str| {
         let is = |(found, _): &(&[u8], &[u8])| found.eq_ignore_ascii_case(name.as_bytes());
         request.fields.filter(is).count()
@@ -110,7 +110,7 @@ fn check_request(request: &Request, head: &[u8], limits: &HeadLimits, context: &
 }
 
 /// The parser alone: whatever comes behind does not change what is decided, and it decides in the end.
-fn check_parser(bytes: &[u8], limits: &HeadLimits, context: &str) {
+fn check_parser(bytes: &[u8], limits: &Limits, context: &str) {
     let is_decided = check_prefixes(bytes, limits, context);
     assert!(is_decided || bytes.len() < limits.head_bytes, "{context}: waits for ever");
     if let Ok(Parsed::Complete { request, used }) = parse(bytes, limits) {
@@ -121,12 +121,11 @@ fn check_parser(bytes: &[u8], limits: &HeadLimits, context: &str) {
 /// All inputs of one seed.
 fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) {
     let limits = limits(rng);
-    let head_limits = HeadLimits::from(&limits);
-    let mut bench = Bench::new(limits);
+    let mut bench = Bench::new(limits.clone());
     for input in 0..INPUTS {
         let bytes = damaged_row(rng, rows);
         let context = format!("seed {seed} input {input}: {}", show(&bytes));
-        check_parser(&bytes, &head_limits, &context);
+        check_parser(&bytes, &limits, &context);
         let whole = bench.run([&bytes[..]]);
         check_promises(&whole, &bytes, &context);
         assert_eq!(bench.run(bytes.chunks(1)), whole, "byte by byte, {context}");

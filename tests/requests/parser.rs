@@ -4,14 +4,14 @@
 use crate::requests::table::table;
 use crate::wire::bodies::{CUT, read_body};
 use marketd::config::Limits;
-use marketd::http::{Error, HeadLimits, Method, Parsed, RequestBody, parse, write_request};
+use marketd::http::{Error, Method, Parsed, RequestBody, parse, write_request};
 
 /// Statuses with which a request is refused before anybody asks what it wants.
 const REFUSALS: [u16; 7] = [400, 413, 414, 417, 431, 501, 505];
 
 /// Feeds growing prefixes: none is decided differently from the whole, and what is decided stays so. Returns
 /// whether the whole is decided.
-pub fn check_prefixes(bytes: &[u8], limits: &HeadLimits, context: &str) -> bool {
+pub fn check_prefixes(bytes: &[u8], limits: &Limits, context: &str) -> bool {
     let whole = parse(bytes, limits);
     let mut decided = false;
     for end in 0..bytes.len() {
@@ -31,7 +31,7 @@ pub fn check_prefixes(bytes: &[u8], limits: &HeadLimits, context: &str) -> bool 
 fn take_all(mut bytes: &[u8], limits: &Limits) -> (usize, Option<u16>) {
     let mut taken = 0;
     loop {
-        let request = match parse(bytes, &HeadLimits::from(limits)) {
+        let request = match parse(bytes, limits) {
             Ok(Parsed::Partial) => return (taken, None),
             Err(error) => return (taken, Some(error.status)),
             Ok(Parsed::Complete { request, used }) => {
@@ -56,7 +56,7 @@ fn the_parsers_take_and_refuse_what_the_table_says() {
     let limits = Limits::default();
     for row in table() {
         let shown = row.bytes.escape_ascii().to_string();
-        check_prefixes(&row.bytes, &HeadLimits::from(&limits), &shown);
+        check_prefixes(&row.bytes, &limits, &shown);
         let (answers, end) = row.expected.rsplit_once(", ").unwrap_or(("", row.expected));
         let statuses = answers.split(", ").filter_map(|answer| answer.get(..3)?.parse().ok());
         let statuses: Vec<u16> = statuses.filter(|status| *status != 100).collect();
@@ -70,8 +70,7 @@ fn the_parsers_take_and_refuse_what_the_table_says() {
 fn the_server_understands_the_client() {
     let mut out = Vec::new();
     write_request(&mut out, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b", None);
-    let Ok(Parsed::Complete { request, used }) = parse(&out, &HeadLimits::from(&Limits::default()))
-    else {
+    let Ok(Parsed::Complete { request, used }) = parse(&out, &Limits::default()) else {
         panic!("{}", out.escape_ascii());
     };
     assert_eq!((used, request.method, request.body), (out.len(), Method::Get, RequestBody::None));

@@ -1,13 +1,13 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
 //! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled.
-//! The schema of the metrics is made from their table. Each listener's document has the paths that it serves
-//! and their base paths. Tests compare the file with the code: the paths with the tables of endpoints, the
-//! parameters and error codes with those that the code names, the schemas and examples with real responses.
+//! Each listener's document has the paths that it serves and their base paths. Tests compare the file with
+//! the code: the paths with the tables of endpoints, the parameters and error codes with those that the code
+//! names, the schemas and examples with real responses.
 
+use super::body;
 use super::outcome::Outcome;
-use super::view::{ApiRequest, View};
-use super::{body, metrics};
+use super::view::ApiRequest;
 use crate::config::Config;
 use crate::core::Service;
 use crate::core::compressed_cache::CacheKey;
@@ -29,7 +29,7 @@ static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.gz"));
 /// Responds to `/openapi.json`.
 pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let pieces = Document::get(view).on(view.config, call.service);
+    let pieces = Document::get().on(view.config, call.service);
     let mut made_of = Fingerprint::default();
     pieces.iter().for_each(|piece| made_of.add(Part::Text(piece)));
     let head = Head::json(Some(ETag::new(made_of.number(), b'o')), Cache::MaxAge(KEPT_S));
@@ -84,7 +84,7 @@ impl<'a> Bases<'a> {
 /// Writes all addresses of the listener, each with what it is for.
 pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
     let mut array = Array::open(out);
-    for (it, base) in Document::get(call.view).served(call.view.config, call.service) {
+    for (it, base) in Document::get().served(call.view.config, call.service) {
         let path = format!("{base}{}", it.path);
         json!(array.item(), { "path": path.as_str(), "description": it.summary.as_str() });
     }
@@ -93,23 +93,18 @@ pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
 
 impl Document {
     /// The document of this program.
-    fn get(view: &View<'_>) -> &'static Document {
+    fn get() -> &'static Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
-        DOCUMENT.get_or_init(|| {
-            let metrics = String::from_utf8(metrics::schema(view));
-            Document::new(&metrics.expect("the table of metrics is ASCII"))
-        })
+        DOCUMENT.get_or_init(Document::new)
     }
 
-    /// The document with this schema of the metrics.
-    fn new(metrics: &str) -> Document {
+    fn new() -> Document {
         let text = unpacked(PACKED);
         let mut lines = text.lines();
         let start = lines
             .next()
             .and_then(|line| line.strip_suffix('}'))
             .expect("its first line is an object");
-        let start = start.replacen("\"Metrics\":{}", &format!("\"Metrics\":{metrics}"), 1);
         let paths = lines.map(|line| {
             let mut parts = line.split('\t').map(str::to_string);
             let mut part = || parts.next().expect("a path has four parts");
@@ -117,7 +112,7 @@ impl Document {
             DescribedPath { table, path, summary, item: item.as_bytes()[1..].into() }
         });
         let paths = paths.filter(|it| HAS_PAGE || it.table != "people").collect();
-        Document { start: start.into_bytes().into(), paths }
+        Document { start: start.as_bytes().into(), paths }
     }
 
     /// The document of a listener of this service, in pieces.
@@ -167,5 +162,5 @@ fn servers(base: &str) -> String {
 /// The paths of this build, each with the name of its table.
 #[cfg(test)]
 pub fn paths() -> Vec<(String, String)> {
-    Document::new("{}").paths.into_iter().map(|it| (it.table, it.path)).collect()
+    Document::new().paths.into_iter().map(|it| (it.table, it.path)).collect()
 }

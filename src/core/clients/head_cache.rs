@@ -16,11 +16,10 @@
 //! bytes are sent until that state changes ([`Context::state`]), or until the time of the response is over
 //! (`until`). The pieces of a chart are joined for that: one piece is sent faster than ten.
 
+use crate::config::Limits;
 use crate::core::api::{Endpoint, Prepared};
 use crate::core::{Context, Service};
-use crate::http::{
-    Error, HeadLimits, Output, OwnedRequest, Parsed, Request, RequestBody, parse, parse_behind,
-};
+use crate::http::{Error, Output, OwnedRequest, Parsed, Request, RequestBody, parse, parse_behind};
 use crate::time::Mono;
 use memchr::memchr;
 
@@ -125,7 +124,7 @@ impl HeadCache {
     pub fn parse<'b>(
         &self,
         bytes: &'b [u8],
-        limits: &HeadLimits,
+        limits: &Limits,
     ) -> (Option<u64>, Result<Parsed<'b>, Error>) {
         let opening = opening(bytes).map(|opening| (hash(opening), opening));
         let kept = opening.and_then(|(hash, opening)| {
@@ -291,7 +290,7 @@ mod tests {
     use std::time::Duration;
 
     fn look(cache: &mut HeadCache, raw: &[u8]) -> bool {
-        let limits = HeadLimits::from(&Limits::default());
+        let limits = Limits::default();
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
@@ -330,7 +329,7 @@ mod tests {
 
     /// Parses and notes a head. Returns whether it has an opening, and its place.
     fn note(cache: &mut HeadCache, raw: &str) -> (bool, Option<usize>) {
-        let limits = HeadLimits::from(&Limits::default());
+        let limits = Limits::default();
         let (opening, parsed) = cache.parse(raw.as_bytes(), &limits);
         let Ok(Parsed::Complete { request, .. }) = parsed else { panic!("a request") };
         (opening.is_some(), cache.note(key(raw.as_bytes()), opening, &request))
@@ -368,7 +367,7 @@ mod tests {
     #[test]
     fn a_head_that_begins_like_one_with_lists_is_found_by_its_opening() {
         let mut cache = HeadCache::new();
-        let limits = HeadLimits::from(&Limits::default());
+        let limits = Limits::default();
         let mut openings = [1, 2, 3].map(|number| {
             let tag = format!("If-None-Match: \"{number}\"\r\n");
             let raw = format!("GET /a HTTP/1.1\r\nHost: h\r\n{tag}\r\n");

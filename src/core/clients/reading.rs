@@ -17,8 +17,8 @@ use crate::core::clients::head_cache::PreparedHead;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, CloseReason, Context, Event};
 use crate::http::{
-    BodyReader, CONTINUE, HeadLimits, Output, OwnedRequest, Parsed, Request, RequestBody,
-    Responder, empty_lines, parse,
+    BodyReader, CONTINUE, Output, OwnedRequest, Parsed, Request, RequestBody, Responder,
+    empty_lines, parse,
 };
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -164,7 +164,7 @@ impl Responses {
             }
             Err(key) => key,
         };
-        let (opening, parsed) = self.heads.parse(bytes, &HeadLimits::from(&cx.config.limits));
+        let (opening, parsed) = self.heads.parse(bytes, &cx.config.limits);
         match parsed {
             Ok(Parsed::Complete { request, used }) => {
                 let mut like = None;
@@ -233,9 +233,7 @@ impl Responses {
 
     /// The response to a head on a connection that stays.
     fn made_anew(&self, it: &PreparedHead, head: &[u8], cx: &Context) -> Vec<u8> {
-        let Ok(Parsed::Complete { request, .. }) =
-            parse(head, &HeadLimits::from(&cx.config.limits))
-        else {
+        let Ok(Parsed::Complete { request, .. }) = parse(head, &cx.config.limits) else {
             panic!("a head that was parsed is none any more");
         };
         let mut output = Output::default();

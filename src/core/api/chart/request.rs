@@ -42,17 +42,9 @@ pub struct ChartsRequest {
     pub spec: ChartSpec,
     /// Of this source, if given.
     pub source: Option<SourceId>,
-    /// Where candles that are not in memory come from.
-    pub fetch: Fetch,
-}
-
-/// Where several charts get the candles that are not in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fetch {
-    /// From the file and the exchange: the charts wait for them.
-    Missing,
-    /// From nowhere: the charts are made at once, and cost the exchange nothing.
-    Nothing,
+    /// True if the charts wait for candles that are not in memory, from the file and the exchange. Otherwise
+    /// they are made at once, and cost the exchange nothing.
+    pub waits: bool,
 }
 
 /// Reads the parameters.
@@ -97,9 +89,10 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=most)?;
     let fills = [("none", false), ("previous", true)];
     let fill = one_of(&fill, Error::bad("invalid_fill", "fill", ""), fills)?;
-    let fetches = [("missing", Fetch::Missing), ("none", Fetch::Nothing)];
+    let fetches = [("missing", true), ("none", false)];
     let fetch = one_of(&fetch, Error::bad("invalid_fetch", "fetch", ""), fetches)?;
-    if is_one && fetch == Some(Fetch::Nothing) {
+    let waits = fetch.unwrap_or(true);
+    if is_one && !waits {
         let message = "\"fetch=none\" is for charts of several markets: it needs \"symbols\".";
         return Err(Error::bad("invalid_fetch", "fetch", message));
     }
@@ -114,12 +107,7 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let source = call.source(&source)?;
     Ok(match markets {
         Ok(symbol) => Box::new(ChartRequest { symbol, spec, source }),
-        Err(markets) => Box::new(ChartsRequest {
-            markets,
-            spec,
-            source,
-            fetch: fetch.unwrap_or(Fetch::Missing),
-        }),
+        Err(markets) => Box::new(ChartsRequest { markets, spec, source, waits }),
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Each chart is made as if it were requested alone. All charts wait for their candles together.
 
-use super::request::{ChartRequest, ChartsRequest, Fetch};
+use super::request::{ChartRequest, ChartsRequest};
 use super::response::coverage;
 use super::{DeferredChart, choose};
 use crate::core::api::body::Body;
@@ -23,7 +23,8 @@ const CHARTS_A_STEP: usize = 8;
 struct DeferredCharts {
     charts: Vec<DeferredChart>,
     spec: ChartSpec,
-    fetch: Fetch,
+    /// True if the charts wait for candles that are not in memory.
+    waits: bool,
     /// The items of the member `errors`, joined.
     errors: Vec<u8>,
     /// How many charts are done.
@@ -47,9 +48,9 @@ impl Prepared for ChartsRequest {
                 Err(error) => write_item_error(&mut errors, name, &error),
             }
         }
-        let (spec, fetch, mut body) = (self.spec.clone(), self.fetch, Body::default());
+        let (spec, waits, mut body) = (self.spec.clone(), self.waits, Body::default());
         body.fixed(b"{");
-        let deferred = DeferredCharts { charts, spec, fetch, errors, at: 0, body };
+        let deferred = DeferredCharts { charts, spec, waits, errors, at: 0, body };
         Ok(Outcome::Deferred(Box::new(deferred)))
     }
 }
@@ -83,12 +84,12 @@ impl DeferredCharts {
 
 impl Deferred for DeferredCharts {
     fn needs(&self) -> Vec<SeriesSlots> {
-        let charts = self.charts.iter().filter(|_| self.fetch == Fetch::Missing);
+        let charts = self.charts.iter().filter(|_| self.waits);
         charts.flat_map(Deferred::needs).collect()
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
-        let charts = self.charts.iter().filter(|_| self.fetch == Fetch::Missing);
+        let charts = self.charts.iter().filter(|_| self.waits);
         charts.flat_map(|chart| chart.missing(view)).collect()
     }
 

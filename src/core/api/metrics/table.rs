@@ -10,8 +10,8 @@
 //!    leaves it out of that page.
 //! 3. If it has a key, add its value to the example of `/api/v1/metrics` in `openapi.json`, in the same
 //!    place.
-//! 4. Let `UPDATE_DOCS=1 cargo test --test daemon docs::` add it to `src/docs/operations.md`, and add a line
-//!    to `src/docs/changelog.md`.
+//! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to `schema.json`, and `UPDATE_DOCS=1 cargo test
+//!    --test daemon docs::` to `src/docs/operations.md`. Add a line to `src/docs/changelog.md`.
 //! 5. Test what it counts: of requests in `tests/loopback/http.rs`, with the same request again and again, so
 //!    that kept responses are counted too; otherwise beside the code that counts.
 //!
@@ -189,11 +189,7 @@ const SOURCE: &[Metric] = &[
         Count(|it| it.source().budget_left)),
     metric("failing", "source_failing",
         "Failures in a row by kind of request, as far as they made the kind wait; 0 if it does not fail.",
-        Each("kind", |it| {
-            // The schema is made without a source.
-            let failing = it.source.map_or_else(Default::default, |_| it.source().failing);
-            RequestKind::NAMES.iter().copied().zip(failing).collect()
-        })),
+        Each("kind", |it| RequestKind::NAMES.iter().copied().zip(it.source().failing).collect())),
     metric("roundMs", "source_round_seconds",
         "Duration of the last round of quotes, or of the running one if longer; 0 if all come at once.",
         Millis(|it| it.source().round_ms.unwrap_or(0))),
