@@ -10,13 +10,14 @@
 //! `MARKETD_TRACE=1` tells all that happens in it. `scripts/simulate.sh` goes on for a million events.
 //!
 //! - [`world`]: clocks, agenda, one step after another; [`driver`]: the turns; [`wire`]: sockets
-//! - [`client`]: what clients do; [`grammar`]: what they ask; [`answers`]: what they get
+//! - [`client`]: what clients do; [`grammar`]: what they ask; [`answers`]: what they get,
+//!   and what is wrong with it
 //! - [`listeners`]: clients of the stream; [`lists`]: lists by the piece, several charts at once;
 //!   [`udf`]: charting libraries
-//! - [`truth`], [`brain`]: what was really traded, and how honestly an exchange tells it;
+//! - [`truth`]: what was really traded, and how honestly an exchange tells it;
 //!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
-//! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
-//!   with that and with the truth; [`schedule`]: polling; [`watch`]: deadlines
+//! - [`ledger`]: what an exchange has said; [`quotes`], [`charts`]: answers compared with that and with the
+//!   truth; [`schedule`]: polling; [`watch`]: deadlines
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`reload`]: configurations that are read again in the middle of it
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
@@ -24,7 +25,6 @@
 
 mod answers;
 mod bad_day;
-mod brain;
 pub mod charts;
 mod client;
 pub mod disk;
@@ -35,7 +35,6 @@ mod grammar;
 mod ledger;
 mod listeners;
 mod lists;
-mod places;
 mod quotes;
 mod reload;
 mod replies;
@@ -45,7 +44,6 @@ use crate::support;
 mod trace;
 mod truth;
 mod udf;
-mod verdict;
 mod watch;
 mod weather;
 mod wire;

@@ -34,7 +34,6 @@ const PATIENCE_US: u64 = 10 * SECOND_US;
 pub struct Request {
     /// To whom it goes.
     pub address: SocketAddr,
-    pub method: String,
     pub target: String,
     pub fields: Vec<(String, String)>,
     /// When it left the core.
@@ -383,9 +382,8 @@ impl<P: Peers> VirtualTime<P> {
         assert_eq!(used, link.outbox.len(), "one request at a time");
         link.outbox.clear();
         let mut words = head.first_line.split(' ').map(str::to_string);
-        let mut word = || words.next().unwrap_or_default();
-        let (method, target, fields) = (word(), word(), head.fields);
-        let request = Request { address, method, target, fields, sent_us: self.us };
+        let (target, fields) = (words.nth(1).unwrap_or_default(), head.fields);
+        let request = Request { address, target, fields, sent_us: self.us };
         self.peers.sees(&request);
         self.post(key, 0, Mail::Request(request));
     }

@@ -2,8 +2,7 @@
 //!
 //! Owns two made-up exchanges, the clients' questions and the file of a core ([`VirtualTime`]). One source
 //! asks for all quotes at once, another one on the same host market by market, a third one market by market
-//! on a host of its own. What is wrong when is made from the seed ([`ill`]); the exchanges answer accordingly
-//! ([`host`]); every claim of marketd is compared with what was traded ([`market`]) by [`judge`].
+//! on a host of its own. What is wrong when is made from the seed, and the exchanges answer accordingly ([`host`]); every claim of marketd is compared with what was traded ([`market`]) by [`judge`].
 //!
 //! - `complete` lacks nothing that was traded; nothing is called empty that is not; what may be kept for an
 //!   hour is final; once all has been well for a while, everything is there
@@ -13,16 +12,15 @@
 //! - `/health` names what lasts, and is `ok` some time after it is over; each fault costs a few lines of log
 
 mod host;
-mod ill;
 mod judge;
 mod market;
 
 use super::disk::Disk;
 use crate::support::{BINANCE, Json, Rng, market_by_market};
 use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
-use host::Host;
-pub use ill::HOUR;
-use ill::{Ill, Kind, MINUTE, SECOND};
+pub use host::HOUR;
+use host::{Host, Ill, Kind, MINUTE, SECOND};
+
 use judge::{Asked, Fault, Judge, length_of};
 use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
@@ -116,7 +114,7 @@ impl World {
                 last.gone_ms = BEGIN_MS + rng.below(bad_us / 1000) as i64;
             }
             let budget = *rng.pick(&[1200, AMPLE, 6000]);
-            let spells = ill::forecast(bad_us, &mut rng);
+            let spells = host::forecast(bad_us, &mut rng);
             hosts.push(Host::new(markets, spells, budget, BEGIN_MS + off_ms, &mut rng));
         }
         let all = |host: usize| (0..hosts[host].markets.len()).collect::<Vec<_>>();

@@ -124,24 +124,24 @@ impl Books<'_> {
         rows: &[ChartRow],
         fields: &ChartFields,
     ) -> Result<(), String> {
-        let ledger = self.sources.iter().position(|l| l.id == fields.source);
+        let ledger = self.ledgers.iter().position(|l| l.id == fields.source);
         let source = ledger.ok_or_else(|| format!("Chart-Source is {:?}", fields.source))?;
         if ask.source.is_some_and(|asked| asked != source) {
             return Err(format!("another source than {:?} answers", ask.source));
         }
-        let ledger = &self.sources[source];
+        let ledger = &self.ledgers[source];
         let is_tracked = ledger.tracks(ask.market, self.span) != Tri::No
             // What is stored of a market can be read while it is not listed.
             || ledger.remembers && ledger.may_want(ask.market, self.span);
         ensure(is_tracked, || format!("{} does not track it", fields.source))?;
         let base = base_of(ask.interval);
         let length = length_ms(base).expect("stored");
-        let offsets: Offsets = self.offsets[source];
+        let offsets: Offsets = self.offsets(source);
         let clock = (offsets.at(self.span.0).0, offsets.at(self.span.1).1);
         let chart = Chart {
             ask,
-            ledger: &self.sources[source],
-            truth: self.truths[source],
+            ledger: &self.ledgers[source],
+            truth: self.truth(source),
             rows,
             fields,
             span: self.span,
@@ -178,8 +178,8 @@ impl Books<'_> {
         let source = ask.source.ok_or("no source")?;
         let base = base_of(ask.interval);
         let length = length_ms(base).expect("stored");
-        let clock = self.offsets[source].at(self.span.0).0;
-        let clock_most = self.offsets[source].at(self.span.1).1;
+        let clock = self.offsets(source).at(self.span.0).0;
+        let clock_most = self.offsets(source).at(self.span.1).1;
         let end = ask.to.map_or(clock, |to| clock.min(to + 1)).max(0);
         let kept = clock_most.div_euclid(length) - self.keep(base) + 2;
         let begin = begin.map_or(kept, |begin| kept.max(begin / length));
@@ -189,7 +189,7 @@ impl Books<'_> {
             // One that is partly too old, or not wholly asked for, is left out.
             let is_whole = open.0 / length >= begin && open.1 / length <= end;
             let is_shown = || rows.iter().any(|row| row.0 == open.0);
-            if is_whole && self.truths[source].traded(ask.market, base, slot) && !is_shown() {
+            if is_whole && self.truth(source).traded(ask.market, base, slot) && !is_shown() {
                 return Err(format!("{} was traded at {slot} and is missing", open.0));
             }
         }

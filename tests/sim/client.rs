@@ -78,6 +78,19 @@ impl Nature {
         }
     }
 
+    /// One in so many reads slowly, another one only so many bytes at most.
+    pub fn reads(&mut self, of: u64, most: u64, rng: &mut Rng) {
+        self.reading = match rng.below(of) {
+            0 => {
+                let pause = *rng.pick(&[2000, 50_000, 400_000]);
+                Reading::Slow(1 + rng.below(3000) as usize, pause)
+            }
+            1 => Reading::Stops(rng.below(most) as usize),
+            _ => return,
+        };
+        self.buffer = *rng.pick(&[1, 500, 5000]);
+    }
+
     /// Some nature.
     pub fn any(rng: &mut Rng, sides: &[Service]) -> Nature {
         let mut nature = Nature {
@@ -100,17 +113,7 @@ impl Nature {
             }
             _ => {}
         }
-        match rng.below(8) {
-            0 => {
-                let pause = *rng.pick(&[2000, 50_000, 400_000]);
-                nature.reading = Reading::Slow(1 + rng.below(3000) as usize, pause);
-            }
-            1 => nature.reading = Reading::Stops(rng.below(3000) as usize),
-            _ => {}
-        }
-        if nature.reading != Reading::Fast {
-            nature.buffer = *rng.pick(&[1, 500, 5000]);
-        }
+        nature.reads(8, 3000, rng);
         nature.ending = match rng.below(12) {
             0..4 => Ending::Close,
             4..6 => Ending::HalfClose,

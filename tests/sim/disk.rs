@@ -304,8 +304,7 @@ impl World {
 
     fn traded(&self, name: &SeriesName, slot: i64) -> bool {
         self.place_of(name).is_some_and(|(source, market)| {
-            let truth = &self.exchanges[source].mouth.truth;
-            truth.traded(market, name.interval.name(), slot)
+            self.truth(source).traded(market, name.interval.name(), slot)
         })
     }
 

@@ -5,19 +5,18 @@
 //! [`World::carry_out`] and nowhere else. What passes between core and sockets is shown to those
 //! who judge it.
 
+use super::answers::{Allowance, Context};
 use super::exchange::{InFlight, Meaning, Reached};
 use super::ledger::{Moment, Tri};
 use super::quotes::Books;
 use super::replies::Task;
 use super::trace::excerpt;
-use super::verdict::{Allowance, Context};
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
-use marketd::config::Limits;
 use marketd::core::{Action, Broken, Event as Told, LookUp, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 const READ_BUFFER: usize = 64 * 1024;
 const CLIENT_BYTES: usize = 2 * READ_BUFFER;
@@ -87,7 +86,7 @@ impl World {
             }
             client.link = Some(key);
             client.since = self.now;
-            let link = Link::accepted(key, at, client.nature.buffer, self.now);
+            let link = Link::new(Peer::Client(at), client.nature.buffer, self.now);
             self.links.insert(key, link);
             self.note(format!("client {at} connects: {:?}", self.clients[at].nature));
             self.tap(key);
@@ -99,8 +98,8 @@ impl World {
 
     /// Keeps note of when clients leave so much unread that the slowest may have to go.
     fn note_unread(&mut self) {
-        let clients = (self.links.values()).filter(|link| matches!(link.peer, Peer::Client(_)));
-        let unread: usize = clients.map(|it| self.core.outgoing(it.key).len()).sum();
+        let clients = self.links.iter().filter(|(_, link)| matches!(link.peer, Peer::Client(_)));
+        let unread: usize = clients.map(|(key, _)| self.core.outgoing(*key).len()).sum();
         // What was made for somebody who is let go in this turn counts until then.
         if unread >= self.config.limits.output_total / 2 || !self.strangers.is_empty() {
             self.crowded_at = Some(self.now);
@@ -293,7 +292,7 @@ impl World {
                         self.schedules[source].trouble = self.now;
                     } else if let Some(it) = &conn.in_flight {
                         let failure = it.given_up(read);
-                        self.conclude(source, at, Meaning::Bad(failure), now);
+                        self.conclude(source, at, Err(failure), now);
                     } else if connecting {
                         // Given up before it stood: another address may follow.
                         self.schedules[source].connect_failed(begun, self.now);
@@ -349,7 +348,7 @@ impl World {
                 return self.core.handle(key, Told::Failed(&Broken::Io(kind)), now);
             }
         }
-        let link = Link::connecting(key, source, conn, room, self.now);
+        let link = Link::new(Peer::Exchange(source, conn), room, self.now);
         self.links.insert(key, link);
     }
 
@@ -421,7 +420,7 @@ impl World {
             Told::Eof if in_flight.end.is_none() => self.conclude(source, at, meaning, now),
             Told::Eof | Told::Failed(_) => {
                 let failure = in_flight.cut(conn.read);
-                self.conclude(source, at, Meaning::Bad(failure), now);
+                self.conclude(source, at, Err(failure), now);
             }
             Told::Connected | Told::Secured | Told::Sent(_) => {}
         }
@@ -436,17 +435,17 @@ impl World {
         conn.served += 1;
         let task = in_flight.task;
         match meaning {
-            Meaning::Good(said) => {
+            Ok(said) => {
                 // While a list is being applied, another configuration comes.
                 self.reload.is_soon |=
                     self.reload.is_restless && task == Task::Markets && self.rng.chance(1, 3);
                 let tickers = task.is_tickers();
                 self.note(format!("source {source} has answered {task:?}"));
                 self.schedules[source].succeeded(tickers, self.now);
-                let truth = &self.exchanges[source].mouth.truth;
+                let truth = &self.exchanges[source].truth;
                 self.ledgers[source].learn(said, in_flight.sent, now, truth);
             }
-            Meaning::Bad(failure) => {
+            Err(failure) => {
                 self.note(format!("source {source} fails {task:?}: {failure:?}"));
                 self.schedules[source].failed(failure, in_flight.sent.us, self.now);
             }
@@ -514,76 +513,69 @@ impl World {
         if fresh.is_empty() {
             return;
         }
-        let open = self.clients_open();
-        let (moment, started, sent) = (self.moment(), link.read, link.sent);
+        let (started, sent) = (link.read, link.sent);
         self.note_unread();
-        let (deferred, limits) = (self.core.deferred(), &self.config.limits);
-        let long_full = deferred >= limits.deferred_responses
-            || deferred * MOST_MADE >= limits.output_total / 2
-            || self.crowded_at == Some(self.now);
-        let peer = self.clients[at].peer;
-        let limits = &self.config.limits;
-        let is_limited = limits.requests_per_minute > 0;
-        let sharing = self.clients.iter().filter(|client| client.peer == peer);
-        let others = sharing.map(|client| client.talk.owed() as u64).sum();
-        let allowance = is_limited.then(|| {
-            let allowance = self.allowances.entry(peer).or_insert(Allowance {
-                burst: u64::from(limits.request_burst),
-                per_minute: u64::from(limits.requests_per_minute),
-                is_late: self.rates_since > 0,
-                ..Allowance::default()
-            });
-            allowance.others = others;
-            allowance
-        });
-        let truths: Vec<_> = self.exchanges.iter().map(|it| &it.mouth.truth).collect();
-        let offsets = |source: usize| {
-            let calm_since = self.schedules[source].trouble;
-            self.ledgers[source].offsets(truths[source], moment, calm_since)
-        };
-        let offsets: Vec<_> = (0..truths.len()).map(offsets).collect();
-        let listeners = self.clients.iter().filter(|it| it.listener.is_some()).count();
-        let is_few = |limits: &Limits| limits.streams < listeners;
-        let few_streams = is_few(limits) || self.past_limits.iter().any(is_few);
+        let mut allowance = self.allowance(self.clients[at].peer);
         let client = &mut self.clients[at];
-        let mut context = Context {
-            packs: limits.compressed_bytes > 0,
-            allowance,
-            books: Books {
-                sources: &self.ledgers,
-                truths: &truths,
-                offsets: &offsets,
-                symbols: &self.symbols,
-                span: (self.now, self.now),
-                history: self.config.history,
-            },
-            now: moment,
-            open,
-            refused: client.refused,
-            long_full,
-            stopping: self.stopped_at.is_some(),
-            few_streams,
-            rates_since: self.rates_since,
-            arrived: None,
-            told: &mut self.told,
-        };
         client.made.extend_from_slice(fresh);
-        client.made_total = total;
-        client.since = self.now;
-        if let Some(listener) = &mut client.listener {
-            let verdict = listener.made(fresh, &context);
-            self.note(format!("client {at} < {}", excerpt(fresh)));
-            self.check(verdict, &|| format!("client {at}"));
-            return self.check_listener(at, outgoing.len());
-        }
-        let answers = client.talk.answers;
-        let before = client.talk.ends.back().copied().unwrap_or(0);
-        let verdict = client.talk.made(fresh, started, &mut context);
-        let made = client.talk.answers - answers;
+        (client.made_total, client.since) = (total, self.now);
+        let (refused, peer) = (client.refused, client.peer);
+        let (mut talk, mut listener) = (std::mem::take(&mut client.talk), client.listener.take());
+        let mut told = std::mem::take(&mut self.told);
+        let (answers, before) = (talk.answers, talk.ends.back().copied().unwrap_or(0));
+        let mut context = Context {
+            books: Books::new(self),
+            refused,
+            arrived: None,
+            told: &mut told,
+            allowance: allowance.as_mut(),
+        };
+        let verdict = match &mut listener {
+            Some(listener) => listener.made(fresh, &context),
+            None => talk.made(fresh, started, &mut context),
+        };
+        let made = talk.answers - answers;
+        self.allowances.extend(allowance.map(|allowance| (peer, allowance)));
+        self.told = told;
+        let client = &mut self.clients[at];
+        (client.talk, client.listener) = (talk, listener);
         self.answers += made;
         self.note(format!("client {at} < {} ({made} answers)", excerpt(fresh)));
         self.check(verdict, &|| format!("client {at}"));
-        self.check_room(at, made, before, sent);
+        match self.clients[at].listener {
+            Some(_) => self.check_listener(at, outgoing.len()),
+            None => self.check_room(at, made, before, sent),
+        }
+    }
+
+    /// What an address may still ask for, where requests are limited.
+    fn allowance(&self, peer: IpAddr) -> Option<Allowance> {
+        let limits = &self.config.limits;
+        let sharing = self.clients.iter().filter(|client| client.peer == peer);
+        let known = self.allowances.get(&peer).copied().unwrap_or(Allowance {
+            burst: u64::from(limits.request_burst),
+            per_minute: u64::from(limits.requests_per_minute),
+            is_late: self.rates_since > 0,
+            ..Allowance::default()
+        });
+        let others = sharing.map(|client| client.talk.owed() as u64).sum();
+        (limits.requests_per_minute > 0).then_some(Allowance { others, ..known })
+    }
+
+    /// Whether no further answer can be made over several turns.
+    pub fn is_long_full(&self) -> bool {
+        let (deferred, limits) = (self.core.deferred(), &self.config.limits);
+        deferred >= limits.deferred_responses
+            || deferred * MOST_MADE >= limits.output_total / 2
+            || self.crowded_at == Some(self.now)
+    }
+
+    /// Whether a limit that has held since the begin allows no more streams than there may be, one that is
+    /// looked at and the others.
+    pub fn may_lack_streams(&self) -> bool {
+        let others = self.clients.iter().filter(|it| it.listener.is_some()).count();
+        let mut limits = self.past_limits.iter().chain([&self.config.limits]);
+        limits.any(|it| it.streams <= others)
     }
 
     /// No further answer is begun while more than the high water is pending.

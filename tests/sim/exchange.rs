@@ -5,10 +5,10 @@
 //! them out. It knows the daemon's bytes and nothing else of it.
 
 use super::ledger::{Moment, Said};
-use super::places::{Address, Places};
-use super::replies::{Mouth, Speech, Task};
+use super::replies::{Speech, Task};
 use super::trace::ensure;
-use super::weather::{Fault, SECOND, Weather};
+use super::truth::Truth;
+use super::weather::{Address, Fault, Places, SECOND, Weather};
 use crate::support::Rng;
 use crate::support::message::parse_head;
 use std::cell::RefCell;
@@ -31,11 +31,7 @@ pub enum Step {
 }
 
 /// What an answer is to be taken for, once the daemon has read it.
-#[derive(Clone, Debug)]
-pub enum Meaning {
-    Good(Said),
-    Bad(Failure),
-}
+pub type Meaning = Result<Said, Failure>;
 
 /// A request that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,14 +45,14 @@ pub struct Failure {
 impl InFlight {
     /// One that nobody answers.
     fn unanswered(task: Task, sent: Moment) -> InFlight {
-        let (end, head_end, begun) = (None, u64::MAX, false);
-        InFlight { task, sent, meaning: bad(true), end, head_end, begun }
+        let (meaning, end, head_end) = (bad(true), None, u64::MAX);
+        InFlight { task, sent, meaning, end, head_end, begun: false }
     }
 
     /// What it comes to when the daemon has read so many bytes and will read no more.
     pub fn cut(&self, read: u64) -> Failure {
         match self.meaning {
-            Meaning::Bad(failure) if read >= self.head_end => failure,
+            Err(failure) if read >= self.head_end => failure,
             _ => Failure::of_source(),
         }
     }
@@ -128,7 +124,7 @@ pub enum Reached {
 /// See the module's page.
 #[derive(Debug)]
 pub struct Exchange {
-    pub mouth: Mouth,
+    pub truth: Truth,
     pub forecast: Vec<(u64, Weather)>,
     pub places: Places,
     pub conns: Vec<Conn>,
@@ -237,7 +233,7 @@ impl Exchange {
         if !head.fields.iter().any(|(name, _)| name == "Host") {
             return Err("a request without Host".to_string());
         }
-        let task = self.mouth.read(target);
+        let task = self.truth.read(target);
         self.scale.borrow_mut().weigh(&task, now.us)?;
         if matches!(task, Task::Candles { .. }) {
             let asked = self.asked.entry(target.to_string()).or_default();
@@ -268,10 +264,10 @@ impl Exchange {
             _ => wait,
         };
         let wait = wait.max(self.conns[conn].busy_until.saturating_sub(now.us));
-        let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);
+        let speech = self.truth.speak(&task, fault, now.us + wait, &mut self.rng);
         // Who refuses does so plainly.
         let fault = fault.filter(|_| speech.status == 200);
-        self.date_ms = self.mouth.truth.clock(now.us + wait);
+        self.date_ms = self.truth.clock(now.us + wait);
         let request = InFlight::unanswered(task, sent);
         let steps = self.answer(conn, request, (speech, fault), wait, has_list);
         if let Some((last, _)) = steps.last() {
@@ -363,10 +359,10 @@ impl Exchange {
             framing = 0;
         }
         let meaning = match (fault, &speech.said) {
-            (None | Some(Missing | BadItems), Some(said)) => Meaning::Good(said.clone()),
-            (Some(EmptyList), Some(said @ Said::Candles(_))) => Meaning::Good(said.clone()),
+            (None | Some(Missing | BadItems), Some(said)) => Ok(said.clone()),
+            (Some(EmptyList), Some(said @ Said::Candles(_))) => Ok(said.clone()),
             (Some(Limited(seconds)), _) => {
-                Meaning::Bad(Failure { backs_off: true, retry_after: Some(seconds * SECOND) })
+                Err(Failure { backs_off: true, retry_after: Some(seconds * SECOND) })
             }
             (Some(Status(403 | 418)), _) => bad(true),
             (Some(Status(500..)), _) => bad(vital || !of_one_market),
@@ -510,7 +506,7 @@ impl Message {
 }
 
 fn bad(backs_off: bool) -> Meaning {
-    Meaning::Bad(Failure { backs_off, retry_after: None })
+    Err(Failure { backs_off, retry_after: None })
 }
 
 /// Whether a fault makes sense for such an answer.

@@ -34,7 +34,7 @@ impl World {
         }
         self.is_calm = true;
         for exchange in &mut self.exchanges {
-            exchange.mouth.freeze = None;
+            exchange.truth.freeze = None;
             exchange.dribbles = false;
         }
         self.expect_ok(rng);
@@ -59,11 +59,9 @@ impl World {
         let mut sent = false;
         while self.clients[at].talk.last.is_none() {
             self.step(limit);
-            if let Some(link) = self.clients[at].link.filter(|_| !sent) {
+            if let Some(key) = self.clients[at].link.filter(|_| !sent) {
                 sent = true;
-                let link = self.links.get_mut(&link).expect("it has connected");
-                link.deliver(&bytes);
-                let key = link.key;
+                self.links.get_mut(&key).expect("it has connected").deliver(&bytes);
                 self.wake(key);
             }
             if self.now >= limit {
@@ -112,7 +110,6 @@ impl World {
         };
         let limit = slowest(self);
         loop {
-            // Listeners stay for ever. Where they take all places, nobody is told more than the health.
             let is_full = self.clients_open() >= self.config.limits.max_connections;
             if is_full {
                 self.dismiss_listeners();
@@ -149,7 +146,7 @@ impl World {
         let settled_ms = poll_us as i64 / 1000 * 3 + 10_000;
         // Lists are read hourly: a market may have left that the daemon still tracks.
         let has = |source: usize, market: usize| {
-            let truth = &self.exchanges[source].mouth.truth;
+            let truth = self.truth(source);
             let clock = truth.clock(self.now);
             let stays = truth.change(market, clock) == truth.change(market, clock - settled_ms);
             let there = stays && truth.state(market, clock) == Some(true);
@@ -247,7 +244,7 @@ impl World {
     }
 
     fn present(&self, length: i64) -> i64 {
-        self.exchanges[0].mouth.truth.clock(self.now).div_euclid(length)
+        self.truth(0).clock(self.now).div_euclid(length)
     }
 
     /// The newest slots that are final soon.
@@ -260,7 +257,7 @@ impl World {
     /// now, of those that are kept for a while.
     fn unsettled(&self, interval: &'static str) -> (i64, i64) {
         let length = length_ms(interval).expect("stored");
-        let truth = &self.exchanges[0].mouth.truth;
+        let truth = self.truth(0);
         let kept = self.oldest_kept(interval) + 30..self.present(length) - REREAD;
         let candles = self.ledgers[0].candles.get(&(0, interval));
         let said = candles.into_iter().flat_map(|candles| &candles.said);
@@ -298,7 +295,7 @@ impl World {
         // That candles are missing is proven by newer ones alone. Until then, candles made of quotes are
         // shown there.
         let length = length_ms(interval).expect("stored");
-        let truth = &self.exchanges[0].mouth.truth;
+        let truth = self.truth(0);
         let newer = to / length + 1..=self.present(length);
         let is_provable = newer.into_iter().any(|slot| truth.row(0, interval, slot).is_some());
         loop {
@@ -331,7 +328,7 @@ impl World {
         }
         let rows = super::charts::read_rows(&answer.body, false);
         let rows = rows.unwrap_or_else(|why| self.fail(&why));
-        let truth = &self.exchanges[0].mouth.truth;
+        let truth = self.truth(0);
         let length = length_ms(ask.interval).expect("stored");
         let range = ask.from.unwrap_or(0) / length..=ask.to.unwrap_or(0) / length;
         range.into_iter().find_map(|slot| {

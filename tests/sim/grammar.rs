@@ -474,28 +474,22 @@ impl Grammar {
     fn fatal(&self, rng: &mut Rng) -> Ask {
         let line = self.request_line_bytes;
         let head = self.head_bytes;
-        let (bytes, expected): (Vec<u8>, &'static [u16]) = match rng.below(8) {
-            0 => (b"\x16\x03\x01\x02\x00\x01".to_vec(), &[400]),
-            1 => (b"GET / HTTP/2.0\r\nHost: s\r\n\r\n".to_vec(), &[505, 400]),
-            2 => (b"BREW / HTTP/1.1\r\nHost: s\r\n\r\n".to_vec(), &[501]),
-            3 => (
-                format!("GET /{} HTTP/1.1\r\nHost: s\r\n\r\n", "a".repeat(line)).into_bytes(),
-                if line < head { &[414] } else { &[414, 431] },
-            ),
-            4 => (
-                format!("GET / HTTP/1.1\r\nHost: s\r\nX: {}\r\n\r\n", "b".repeat(head))
-                    .into_bytes(),
-                &[431],
-            ),
-            5 => (b"GET / HTTP/1.1\r\nHost: s\r\nContent-Length: 1x\r\n\r\n".to_vec(), &[400]),
-            6 => (
-                b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n".to_vec(),
-                &[400],
-            ),
-            _ => (b"GET / HTTP/1.1\nHost: s\n\n".to_vec(), &[400]),
+        let get = |rest: &str| format!("GET /{rest}\r\n\r\n");
+        let (text, expected): (String, &'static [u16]) = match rng.below(8) {
+            0 => ("\x16\x03\x01\x02\x00\x01".to_string(), &[400]),
+            1 => (get(" HTTP/2.0\r\nHost: s"), &[505, 400]),
+            2 => (get(" HTTP/1.1\r\nHost: s").replace("GET", "BREW"), &[501]),
+            3 => {
+                let statuses: &[u16] = if line < head { &[414] } else { &[414, 431] };
+                (get(&format!("{} HTTP/1.1\r\nHost: s", "a".repeat(line))), statuses)
+            }
+            4 => (get(&format!(" HTTP/1.1\r\nHost: s\r\nX: {}", "b".repeat(head))), &[431]),
+            5 => (get(" HTTP/1.1\r\nHost: s\r\nContent-Length: 1x"), &[400]),
+            6 => (get(" HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked") + "xyz\r\n", &[400]),
+            _ => ("GET / HTTP/1.1\nHost: s\n\n".to_string(), &[400]),
         };
         let plain = Ask::plain("(malformed)".to_string(), Kind::Fatal(expected));
-        Ask { bytes, last: true, ..plain }
+        Ask { bytes: text.into_bytes(), last: true, ..plain }
     }
 
     fn some_market(&self, rng: &mut Rng) -> usize {

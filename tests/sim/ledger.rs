@@ -8,8 +8,7 @@
 //! The daemon takes a moment from an answer's last byte to what it serves. So a state has a
 //! *window*: it may be seen from the first moment on, and must be seen from the second on.
 
-use super::brain::{Figures, Row};
-use super::truth::Truth;
+use super::truth::{Figures, Row, Truth};
 use crate::support::naive::length_ms;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;

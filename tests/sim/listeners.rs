@@ -6,14 +6,14 @@
 //! was made for it knows what anybody would be answered then: no change was left out that lasted until
 //! the next pause, and none that came back from what it was before.
 
+use super::answers::Context;
 use super::answers::{Answer, read_answer};
-use super::client::{Ending, Nature, Reading, Stage};
+use super::client::{Ending, Nature, Stage};
 use super::grammar::{address, decimals};
 use super::ledger::Tri;
 use super::setup::add_client;
 use super::trace::ensure;
 use super::trace::excerpt;
-use super::verdict::Context;
 use super::wire::Peer;
 use super::world::World;
 use crate::support::message::{field, parse_head};
@@ -148,8 +148,8 @@ impl Listener {
         match status {
             "200" => {}
             "404" if unknown() => return Ok(()),
-            "503" if context.stopping || context.refused || context.long_full => return Ok(()),
-            "503" if context.few_streams => return Ok(()),
+            "503" if context.stopped_at.is_some() || context.refused => return Ok(()),
+            "503" if context.is_long_full() || context.may_lack_streams() => return Ok(()),
             "429" if context.allowance.is_some() || context.rates_since > 0 => return Ok(()),
             _ => return Err(format!("{} to {}", head.first_line, self.target)),
         }
@@ -332,20 +332,16 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
 }
 
 fn nature(side: Service, rng: &mut Rng) -> Nature {
-    let reading = match rng.below(4) {
-        0 => Reading::Slow(1 + rng.below(3000) as usize, *rng.pick(&[2000, 50_000, 400_000])),
-        1 => Reading::Stops(rng.below(9000) as usize),
-        _ => Reading::Fast,
-    };
-    let buffer = match reading {
-        Reading::Fast => *rng.pick(&[4096, 65_536, usize::MAX]),
-        _ => *rng.pick(&[1, 500, 5000]),
-    };
+    let buffer = *rng.pick(&[4096, 65_536, usize::MAX]);
     let ending =
         *rng.pick(&[Ending::Stay, Ending::Reset, Ending::Leave, Ending::Vanish, Ending::HalfClose]);
+    let mut nature = Nature { ending, buffer, ..Nature::plain(side) };
+    nature.reads(4, 9000, rng);
     // Whom nobody hears of again takes no more than fits.
-    let buffer = if ending == Ending::Vanish { 5000 } else { buffer };
-    Nature { reading, ending, buffer, ..Nature::plain(side) }
+    if ending == Ending::Vanish {
+        nature.buffer = 5000;
+    }
+    nature
 }
 
 impl World {

@@ -277,7 +277,7 @@ impl Several {
                     let has_list = it.has_list(books.span) == Tri::Yes;
                     it.tracks(ask.market, books.span) == Tri::Yes && has_list
                 };
-                if books.sources.iter().any(is_here) {
+                if books.ledgers.iter().any(is_here) {
                     return Err(format!("no chart of {symbol}: {}", json["errors"]));
                 }
                 continue;

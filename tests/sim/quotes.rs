@@ -1,11 +1,12 @@
 //! Whether an answer about quotes says what the exchanges said, and nothing else.
 
-use super::brain::Figures;
-use super::ledger::{Ledger, Offsets, Quoted, Span, Tri, Window};
+use super::ledger::{Ledger, Quoted, Span, Tri, Window};
 use super::trace::ensure;
-use super::truth::Truth;
+use super::truth::Figures;
+use super::world::World;
 use crate::support::{FIGURES, Json};
 use marketd::config::HistoryConfig;
+use std::ops::Deref;
 
 /// How long a source may have to be fresh again before it answers in place of a later one, and after how much
 /// of this a poll lets it.
@@ -24,23 +25,31 @@ pub fn kept(history: &HistoryConfig, interval: &str) -> i64 {
     }
 }
 
-/// What an answer is compared with.
+/// The world at the time of an answer.
 #[derive(Clone, Copy)]
 pub struct Books<'a> {
-    pub sources: &'a [Ledger],
-    /// By source: what really happened, and what time it is there.
-    pub truths: &'a [&'a Truth],
-    pub offsets: &'a [Offsets],
-    pub symbols: &'a [String],
+    world: &'a World,
     /// When the answer was made.
     pub span: Span,
-    pub history: HistoryConfig,
 }
 
-impl Books<'_> {
+impl Deref for Books<'_> {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        self.world
+    }
+}
+
+impl<'a> Books<'a> {
+    /// For what is made now.
+    pub fn new(world: &'a World) -> Books<'a> {
+        Books { world, span: (world.now, world.now) }
+    }
+
     /// How many slots of a stored interval are kept.
     pub fn keep(&self, interval: &str) -> i64 {
-        kept(&self.history, interval)
+        kept(&self.config.history, interval)
     }
 
     /// The market of that symbol.
@@ -51,14 +60,14 @@ impl Books<'_> {
 
     /// Whether any source tracks a market.
     pub fn known(&self, market: usize) -> Tri {
-        let sources = self.sources.iter();
+        let sources = self.ledgers.iter();
         let tracks = sources.map(|source| source.tracks(market, self.span));
         tracks.max().unwrap_or(Tri::No)
     }
 
     /// Whether there is a quote of a market, of that source or of any.
     pub fn has_quote(&self, market: usize, source: Option<usize>) -> Tri {
-        let sources = self.sources.iter().enumerate();
+        let sources = self.ledgers.iter().enumerate();
         let asked = sources.filter(|(at, _)| source.is_none_or(|source| source == *at));
         let has = |it: &Quoted| it.figures.is_some();
         let found = asked.map(|(_, ledger)| ledger.quotes[market].held(self.span, has));
@@ -99,11 +108,11 @@ impl Books<'_> {
         let id = quote["source"].text().unwrap_or_default();
         let at = quote["receivedAt"].integer().unwrap_or_default();
         let moment = (self.span.0.saturating_sub(A_MOMENT_US), self.span.1);
-        let mut others = self.sources.iter().filter(|ledger| ledger.id != id);
+        let mut others = self.ledgers.iter().filter(|ledger| ledger.id != id);
         if others.any(|ledger| ledger.is_there(moment) == Tri::Maybe) {
             return true;
         }
-        let source = self.sources.iter().find(|ledger| ledger.id == id);
+        let source = self.ledgers.iter().find(|ledger| ledger.id == id);
         let states = source.map(|ledger| ledger.quotes[market].seen((0, self.span.1)).0);
         let states = states.into_iter().flatten();
         states
@@ -126,7 +135,7 @@ impl Books<'_> {
             ("volume", "baseVolume"),
         ];
         let id = shown["exchange"].text().unwrap_or_default();
-        let source = self.sources.iter().find(|ledger| ledger.id == id);
+        let source = self.ledgers.iter().find(|ledger| ledger.id == id);
         let ledger = source.ok_or_else(|| format!("{id:?} is no source"))?;
         let (seen, _) = ledger.quotes[market].seen(self.span);
         let is_shown = |figures: &Figures| {
@@ -139,20 +148,11 @@ impl Books<'_> {
 
     /// A market of a category.
     pub fn check_market(&self, market: &Json, text: bool) -> Result<(), String> {
-        const MEMBERS: [&str; 11] = [
-            "symbol",
-            "base",
-            "quote",
-            "active",
-            "source",
-            "last",
-            "percentage",
-            "quoteVolume",
-            "timestamp",
-            "receivedAt",
-            "stale",
-        ];
-        ensure(market.keys() == MEMBERS, || format!("a market's members are {:?}", market.keys()))?;
+        const MEMBERS: &str = "symbol base quote active source last percentage quoteVolume \
+                               timestamp receivedAt stale";
+        ensure(market.keys().join(" ") == MEMBERS, || {
+            format!("a market's members are {:?}", market.keys())
+        })?;
         let at = self.market(market["symbol"].text().unwrap_or_default())?;
         ensure(self.known(at) != Tri::No, || format!("{} is not tracked", self.symbols[at]))?;
         if market["source"].is_null() {
@@ -178,13 +178,13 @@ impl Books<'_> {
         compare: &dyn Fn(&Figures, &Json) -> Result<(), String>,
     ) -> Result<(), String> {
         let id = shown["source"].text().unwrap_or_default();
-        let source = self.sources.iter().position(|ledger| ledger.id == id);
+        let source = self.ledgers.iter().position(|ledger| ledger.id == id);
         let source = source.ok_or_else(|| format!("{id:?} is no source"))?;
         if asked.is_some_and(|asked| asked != source) {
             return Err(format!("another source was asked for than {id}"));
         }
         let stale = shown["stale"].bool().ok_or("stale is no boolean")?;
-        let ledger = &self.sources[source];
+        let ledger = &self.ledgers[source];
         let (seen, _) = ledger.quotes[market].seen(self.span);
         let mut why = format!("{id} has said nothing of it");
         let found = seen.iter().any(|state| {
@@ -202,7 +202,7 @@ impl Books<'_> {
             return Err(format!("{shown} in {span:?}: {why}"));
         }
         // The first fresh one answers.
-        let others = self.sources.iter();
+        let others = self.ledgers.iter();
         let others = others.filter(|other| asked.is_none() && other.id != id);
         for other in others {
             let is_fresh = |span: Span| {

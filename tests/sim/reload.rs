@@ -6,9 +6,9 @@
 //! holds from when on is told to those who judge answers at the very moment at which the daemon takes it in,
 //! and all of them go on judging.
 
-use super::brain::Brain;
 use super::ledger::Selection;
 use super::trace::{ms, us};
+use super::truth::Brain;
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::Rng;
@@ -314,7 +314,7 @@ impl World {
         for (at, new) in next.config.sources.iter().enumerate() {
             let (old, ledger) = (&self.config.sources[at], &mut self.ledgers[at]);
             ledger.place = self.reload.place_of(&new.id).unwrap_or(usize::MAX);
-            let selection = selection(new, &self.exchanges[at].mouth.truth.brain);
+            let selection = selection(new, &self.exchanges[at].truth.brain);
             let is_other = old.symbols != new.symbols || old.quote_assets != new.quote_assets;
             match (self.reload.is_there[at], next.is_there[at]) {
                 (true, false) => ledger.end(now),

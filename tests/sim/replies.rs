@@ -3,9 +3,8 @@
 //! Bends what [`super::truth`] has to tell, and says what of it is to be believed. It never looks at
 //! a connection: [`super::exchange`] sends what this says.
 
-use super::brain::{Row, figures_of};
 use super::ledger::{Item, Page, Said, Word};
-use super::truth::Truth;
+use super::truth::{Figures, Row, Truth, figures_of};
 use super::weather::Fault;
 use crate::support::Rng;
 use crate::support::naive::{STORED, length_ms};
@@ -44,15 +43,7 @@ pub struct Speech {
     pub status: u16,
 }
 
-/// See the module's page.
-#[derive(Debug)]
-pub struct Mouth {
-    pub truth: Truth,
-    /// A span of the run in which no figure changes.
-    pub freeze: Option<(u64, u64)>,
-}
-
-impl Mouth {
+impl Truth {
     /// What a request's target asks for.
     pub fn read(&self, target: &str) -> Task {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -71,7 +62,7 @@ impl Mouth {
             "/api/v3/exchangeInfo" => Task::Markets,
             "/api/v3/time" => Task::Time,
             "/api/v3/klines" => {
-                let market = parameter("symbol").and_then(|id| self.truth.brain.find(id));
+                let market = parameter("symbol").and_then(|id| self.brain.find(id));
                 let interval = STORED.iter().find(|i| parameter("interval") == Some(i));
                 let bounds = (number("startTime"), number("endTime"), number("limit"));
                 match (market, interval, bounds) {
@@ -90,16 +81,15 @@ impl Mouth {
         let speech = |body: String, said: Said| Speech { body, said: Some(said), status: 200 };
         match task {
             Task::Time => {
-                let clock = self.truth.clock(us);
+                let clock = self.clock(us);
                 speech(format!("{{\"serverTime\":{clock}}}"), Said::Time(clock))
             }
             Task::Markets => {
-                let truth = &self.truth;
-                let clock = truth.clock(us);
-                let list = truth.list(clock);
+                let clock = self.clock(us);
+                let list = self.list(clock);
                 let listing = |(market, active): &(usize, bool)| {
-                    let least = truth.change(*market, clock).map_or(1, |change| change.least);
-                    truth.brain.listing(*market, *active, least)
+                    let least = self.change(*market, clock).map_or(1, |change| change.least);
+                    self.brain.listing(*market, *active, least)
                 };
                 let items: Vec<String> = list.iter().map(listing).collect();
                 let body = format!("{{\"timezone\":\"UTC\",\"symbols\":[{}]}}", items.join(","));
@@ -116,19 +106,19 @@ impl Mouth {
             Some((from, to)) if (from..to).contains(&us) => from,
             _ => us,
         };
-        let clock = self.truth.clock(us);
+        let clock = self.clock(us);
         let mut items = Vec::new();
         let mut texts = Vec::new();
-        for market in 0..self.truth.brain.markets.len() {
-            let change = self.truth.change(market, clock);
+        for market in 0..self.brain.markets.len() {
+            let change = self.change(market, clock);
             if change.is_some_and(|change| change.active.is_none() && !change.lingers) {
                 continue;
             }
             if fault == Some(Fault::Missing) && rng.chance(1, 3) {
                 continue;
             }
-            let told_ms = self.truth.clock(told_at);
-            let ticker = self.truth.brain.ticker(market, told_ms);
+            let told_ms = self.clock(told_at);
+            let ticker = self.brain.ticker(market, told_ms);
             let bent = fault == Some(Fault::BadItems) && rng.chance(1, 3);
             let (text, figures) = match bent {
                 true => bend_ticker(&ticker.text, rng),
@@ -151,28 +141,27 @@ impl Mouth {
             unreachable!("candles are asked for");
         };
         let length = length_ms(interval).expect("stored");
-        let truth = &mut self.truth;
-        let mut clock = truth.clock(us);
-        if truth.habits.refuses && truth.state(market, clock).is_none() {
+        let mut clock = self.clock(us);
+        if self.habits.refuses && self.state(market, clock).is_none() {
             return unknown_market();
         }
-        if truth.habits.late > 0 && rng.chance(1, 3) {
-            clock -= rng.below(truth.habits.late as u64) as i64;
+        if self.habits.late > 0 && rng.chance(1, 3) {
+            clock -= rng.below(self.habits.late as u64) as i64;
         }
         let first = (from.max(0) + length - 1) / length;
         let last = to.div_euclid(length);
         // What it tells of, as things stand: what lies behind the cut it does not.
         let mut told = (first, last.min(clock.div_euclid(length)));
         let mut rows: Vec<Rc<Row>> = (told.0..=told.1)
-            .filter_map(|slot| truth.row_at(market, interval, slot, clock))
+            .filter_map(|slot| self.row_at(market, interval, slot, clock))
             .collect();
         // Silence is about all that was asked.
-        let silent = fault == Some(Fault::EmptyList) || rng.chance(truth.habits.silent, 1000);
-        if silent && truth.may_be_silent(market, interval, &rows, us) {
+        let silent = fault == Some(Fault::EmptyList) || rng.chance(self.habits.silent, 1000);
+        if silent && self.may_be_silent(market, interval, &rows, us) {
             rows.clear();
             told.1 = told.0 - 1;
         }
-        let most = truth.habits.cut.unwrap_or(limit).min(limit);
+        let most = self.habits.cut.unwrap_or(limit).min(limit);
         if rows.len() > most {
             rows.truncate(most);
             told.1 = rows[most - 1].open_ms / length;
@@ -236,61 +225,39 @@ fn replace(text: &str, name: &str, value: &str) -> String {
 }
 
 /// A ticker that is not what it was, and what is to be served of it; `None`: nothing.
-fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<super::brain::Figures>) {
-    let refused = [
-        "\"0.00000000\"",
-        "\"-1.50\"",
-        "\"1e999\"",
-        "\"NaN\"",
-        "\"abc\"",
-        "\"\"",
-        "null",
-        "{}",
-        "[1,2]",
-        "true",
-        "\"1111111111111111111111111111111111111111111111111111111111111111111\"",
-    ];
-    let odd = ["\"6.4e4\"", "\"1.2e-7\"", "\"00123.4500\"", "\"99999999999.5\""];
-    match rng.below(6) {
+fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<Figures>) {
+    const REFUSED: &str = r#""0.00000000" "-1.50" "1e999" "NaN" "abc" "" null {} [1,2] true
+        "1111111111111111111111111111111111111111111111111111111111111111111""#;
+    let refused: Vec<&str> = REFUSED.split_whitespace().collect();
+    let (name, value) = match rng.below(6) {
         // The price is well-formed and far off: there is no jump filter.
-        0 => {
-            let text = replace(text, "lastPrice", rng.pick::<&str>(&odd[..2]));
-            let figures = figures_of(&text);
-            (text, Some(figures))
-        }
-        1 => {
-            let text = replace(text, "lastPrice", odd[3]);
-            let figures = figures_of(&text);
-            (text, Some(figures))
-        }
-        2 => {
-            let text = replace(text, rng.pick::<&str>(&["bidPrice", "askPrice"]), "\"0.00\"");
-            let figures = figures_of(&text);
-            (text, Some(figures))
-        }
-        _ => (replace(text, "lastPrice", rng.pick::<&str>(&refused)), None),
-    }
+        0 => ("lastPrice", *rng.pick(&["\"6.4e4\"", "\"1.2e-7\""])),
+        1 => ("lastPrice", "\"99999999999.5\""),
+        2 => (*rng.pick(&["bidPrice", "askPrice"]), "\"0.00\""),
+        _ => return (replace(text, "lastPrice", rng.pick::<&str>(&refused)), None),
+    };
+    let text = replace(text, name, value);
+    let figures = figures_of(&text);
+    (text, Some(figures))
 }
 
-/// A row that no market can have.
+/// A row that no market can have: one of its figures is wrong, or its time.
 fn bend_row(row: &Row, rng: &mut Rng) -> String {
-    let [open, high, low, close, volume] = &row.figures;
-    let time = row.open_ms;
-    let tail = format!("{},\"0\",1,\"0\",\"0\",\"0\"", time + 1);
-    let bad = |figures: [&str; 5]| {
-        let [o, h, l, c, v] = figures;
-        format!("[{time},{o},{h},{l},{c},{v},{tail}]")
+    let mut parts = row.figures.each_ref().map(|figure| format!("\"{figure}\""));
+    let (mut time, end) = (row.open_ms, row.open_ms + 1);
+    let wrong = match rng.below(8) {
+        0 => Some((1, "\"0.00000001\"")),
+        1 => Some((2, "\"0\"")),
+        2 => Some((3, "\"99999999\"")),
+        3 => Some((4, "\"-5\"")),
+        4 => Some((1, "\"abc\"")),
+        5 => Some((2, "null")),
+        6 => Some((3, "{\"a\":[1]}")),
+        _ => None,
     };
-    let quoted = |text: &String| format!("\"{text}\"");
-    let (o, h, l, c, v) = (quoted(open), quoted(high), quoted(low), quoted(close), quoted(volume));
-    match rng.below(8) {
-        0 => bad([&o, "\"0.00000001\"", &l, &c, &v]),
-        1 => bad([&o, &h, "\"0\"", &c, &v]),
-        2 => bad([&o, &h, &l, "\"99999999\"", &v]),
-        3 => bad([&o, &h, &l, &c, "\"-5\""]),
-        4 => bad([&o, "\"abc\"", &l, &c, &v]),
-        5 => bad([&o, &h, "null", &c, &v]),
-        6 => bad([&o, &h, &l, "{\"a\":[1]}", &v]),
-        _ => format!("[{},{o},{h},{l},{c},{v},{tail}]", time + 1),
+    match wrong {
+        Some((at, figure)) => parts[at] = figure.to_string(),
+        None => time += 1,
     }
+    format!("[{time},{},{end},\"0\",1,\"0\",\"0\",\"0\"]", parts.join(","))
 }

@@ -1,20 +1,17 @@
 //! A world of a seed: what is configured, who comes when, and how the exchanges feel.
 
-use super::brain::Brain;
 use super::client::{Client, Nature};
 use super::disk::{self, Disk};
 use super::exchange::Exchange;
 use super::grammar::Grammar;
 use super::ledger::Ledger;
 use super::listeners::add_listeners;
-use super::places::Places;
 use super::reload::{self, Reload};
-use super::replies::Mouth;
 use super::schedule::Schedule;
 use super::trace::{ms, us};
-use super::truth::{Habits, ListChange, Truth};
+use super::truth::{Brain, Habits, ListChange, Truth};
 use super::udf::Adapter;
-use super::weather::{SECOND, Weather};
+use super::weather::{Places, SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
@@ -157,12 +154,12 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     (world.told, world.happened) = (old.told, old.happened);
     world.reload = old.reload.next_life(&world.config);
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
-        let brain = exchange.mouth.truth.brain.clone();
+        let brain = exchange.truth.brain.clone();
         add_source(&mut world, theme, source, (&brain, 0, until), rng);
-        let mouth = &mut world.exchanges[source].mouth;
-        *mouth = exchange.mouth;
-        mouth.truth.passes(passed);
-        mouth.freeze = None;
+        let truth = &mut world.exchanges[source].truth;
+        *truth = exchange.truth;
+        truth.passes(passed);
+        truth.freeze = None;
         let new = &mut world.ledgers[source];
         new.remembers = true;
         disk::remembered(&old.ledgers[source], new, &world.symbols, &disk);
@@ -307,11 +304,9 @@ fn add_source(
     if matches!(theme, Theme::Long | Theme::WideAndLong) || rng.chance(1, 4) {
         truth.changes = list_changes(brain, &config, (truth.clock(0), until), rng);
     }
-    let freeze = None;
-    let mut mouth = Mouth { truth, freeze };
     if !matches!(theme, Theme::Long | Theme::WideAndLong) && rng.chance(1, 3) {
         let from = rng.below(until);
-        mouth.freeze = Some((from, from + rng.below(60 * SECOND)));
+        truth.freeze = Some((from, from + rng.below(60 * SECOND)));
     }
     let forecast = match (theme, rng.below(4)) {
         (Theme::WideAndLong, _) | (Theme::Clients | Theme::Reloads, 0..3) => {
@@ -343,7 +338,7 @@ fn add_source(
     world.ledgers.push(ledger);
     world.resolving.push(Vec::new());
     world.exchanges.push(Exchange {
-        mouth,
+        truth,
         forecast,
         places,
         conns: Vec::new(),

@@ -110,7 +110,7 @@ impl Page {
 
     /// Judges an answer.
     fn check(&self, json: &Json, books: &Books<'_>) -> Result<(), String> {
-        let ledger = &books.sources[self.source];
+        let ledger = &books.ledgers[self.source];
         let is_tracked = ledger.tracks(self.market, books.span);
         let found = self.read(json)?;
         if is_tracked == Tri::No && !ledger.remembers {
@@ -147,7 +147,7 @@ impl Page {
         };
         // The exchange may be away. What is behind the newest candle then is asked for again.
         let end = match rows.last() {
-            Some(last) if self.to >= books.offsets[self.source].at(books.span.0).0 / 1000 => {
+            Some(last) if self.to >= books.offsets(self.source).at(books.span.0).0 / 1000 => {
                 candle_at(self.interval, last.0).1
             }
             _ => i64::MAX,
@@ -202,7 +202,7 @@ impl UdfAsk {
                 let is_right = match books.known(*market) {
                     Tri::Yes => is_known,
                     Tri::Maybe => is_known || is_error,
-                    Tri::No => is_error || books.sources.iter().any(|it| it.remembers),
+                    Tri::No => is_error || books.ledgers.iter().any(|it| it.remembers),
                 };
                 ensure(is_right, || format!("{} is {json}", books.symbols[*market]))
             }
@@ -220,7 +220,7 @@ fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
         Tri::Maybe => false,
         Tri::No => shown.contains(&it.id.as_str()),
     };
-    match books.sources.iter().find(is_wrong) {
+    match books.ledgers.iter().find(is_wrong) {
         Some(source) => Err(format!("{} and {shown:?}", source.id)),
         None => Ok(()),
     }
@@ -231,7 +231,7 @@ fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String
     for item in json.items() {
         let market = books.market(item["symbol"].text().unwrap_or_default())?;
         let is_there =
-            books.known(market) != Tri::No || books.sources.iter().any(|it| it.remembers);
+            books.known(market) != Tri::No || books.ledgers.iter().any(|it| it.remembers);
         if !is_there || !finds(&books.symbols[market], text) || shown.contains(&market) {
             return Err(format!("{item} should not be found by {text:?}"));
         }
@@ -258,7 +258,7 @@ fn check_quotes(markets: &[usize], json: &Json, books: &Books<'_>) -> Result<(),
         let is_shown = item["s"] == "ok";
         match books.has_quote(*market, None) {
             Tri::Yes if !is_shown => return Err(format!("no quote of {symbol}: {item}")),
-            Tri::No if is_shown && !books.sources.iter().any(|it| it.remembers) => {
+            Tri::No if is_shown && !books.ledgers.iter().any(|it| it.remembers) => {
                 return Err(format!("a quote of {symbol}: {item}"));
             }
             _ => {}

@@ -2,7 +2,6 @@
 //! without a reason.
 
 use super::client::{Client, Stage};
-use super::exchange::Meaning;
 use super::listeners::Heard;
 use super::trace::ensure;
 use super::trace::us;
@@ -44,8 +43,7 @@ impl World {
         for source in (0..schedules).filter(|it| self.reload.is_there[*it]) {
             let exchange = &self.exchanges[source];
             let flights = exchange.conns.iter().filter_map(|c| c.in_flight.as_ref());
-            let bad = |meaning: &Meaning| matches!(meaning, Meaning::Bad(_));
-            let busy = flights.into_iter().any(|it| bad(&it.meaning));
+            let busy = flights.into_iter().any(|it| it.meaning.is_err());
             // An address that nobody has tried since a reload may not answer.
             let is_connecting = |link: &Link| {
                 matches!(link.peer, Peer::Exchange(of, _) if of == source) && link.connecting

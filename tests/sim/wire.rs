@@ -1,6 +1,5 @@
 //! The kernel's side of the daemon's sockets: buffers of a size, readiness that is told once.
 
-use marketd::table::Key;
 use std::io::ErrorKind;
 
 /// Who is at the other end.
@@ -9,6 +8,12 @@ pub enum Peer {
     Client(usize),
     /// A source's exchange, and which of its connections.
     Exchange(usize, usize),
+}
+
+impl Default for Peer {
+    fn default() -> Peer {
+        Peer::Client(0)
+    }
 }
 
 /// What one call came to.
@@ -21,9 +26,8 @@ pub enum Moved {
 }
 
 /// One socket of the daemon.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Link {
-    pub key: Key,
     pub peer: Peer,
     /// Bytes that have come and were not read.
     pub inbound: Vec<u8>,
@@ -62,42 +66,20 @@ pub struct Link {
 pub const JUST_NOW: u64 = 50_000;
 
 impl Link {
-    /// A socket that has just been accepted: it counts as ready.
-    pub fn accepted(key: Key, client: usize, room: usize, now: u64) -> Link {
+    /// A socket that has just been accepted, which counts as ready, or one that begins to connect.
+    pub fn new(peer: Peer, room: usize, now: u64) -> Link {
+        let stands = matches!(peer, Peer::Client(_));
         Link {
-            key,
-            peer: Peer::Client(client),
-            inbound: Vec::new(),
-            eof: false,
-            broken: false,
+            peer,
             room,
-            deaf: false,
-            sent: 0,
-            read: 0,
             active: now,
             woke: now,
-            slept: 0,
             since: now,
-            connecting: false,
-            stood: true,
-            connected: None,
-            readable: true,
-            writable: true,
-            queued: false,
-            finished: false,
-            parted: false,
-        }
-    }
-
-    /// A socket that begins to connect.
-    pub fn connecting(key: Key, source: usize, conn: usize, room: usize, now: u64) -> Link {
-        Link {
-            peer: Peer::Exchange(source, conn),
-            connecting: true,
-            stood: false,
-            readable: false,
-            writable: false,
-            ..Link::accepted(key, 0, room, now)
+            connecting: !stands,
+            stood: stands,
+            readable: stands,
+            writable: stands,
+            ..Link::default()
         }
     }
 

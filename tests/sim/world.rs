@@ -6,15 +6,16 @@
 //!
 //! Nothing here reads a clock or a socket, and nothing depends on anything but the seed.
 
+use super::answers::{Allowance, Told};
 use super::client::Client;
 use super::disk::Disk;
 use super::exchange::{Exchange, Step};
 use super::grammar::Grammar;
-use super::ledger::{Ledger, Moment};
+use super::ledger::{Ledger, Moment, Offsets};
 use super::reload::Reload;
 use super::schedule::Schedule;
 use super::trace::{Trace, seconds, us};
-use super::verdict::{Allowance, Told};
+use super::truth::Truth;
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
@@ -177,6 +178,17 @@ impl World {
         Moment { us: self.now, unix_ms: self.clocks().unix.0 }
     }
 
+    /// What really happened at an exchange.
+    pub fn truth(&self, source: usize) -> &Truth {
+        &self.exchanges[source].truth
+    }
+
+    /// How much the daemon may be wrong about the exchange's clock.
+    pub fn offsets(&self, source: usize) -> Offsets {
+        let calm_since = self.schedules[source].trouble;
+        self.ledgers[source].offsets(self.truth(source), self.moment(), calm_since)
+    }
+
     /// Plans an event, after so long.
     pub fn after(&mut self, wait: u64, event: Event) {
         self.scheduled += 1;
@@ -330,7 +342,7 @@ impl World {
             }
             Event::Jump(source, ms) => {
                 let now = self.moment();
-                self.exchanges[source].mouth.truth.off_ms += ms;
+                self.exchanges[source].truth.off_ms += ms;
                 self.ledgers[source].jumped(ms, now);
                 if ms < 0 {
                     // By that clock, what was settled may not have happened yet.
@@ -353,7 +365,7 @@ impl World {
         let mut spells = spells.filter(|(until, _)| *until > least);
         let is_fine =
             spells.all(|(until, weather)| weather.is_fine() || exchange.begin_of(*until) > most);
-        let (from, to) = exchange.mouth.freeze.unwrap_or_default();
+        let (from, to) = exchange.truth.freeze.unwrap_or_default();
         let is_frozen = from < most && least < to;
         let schedule = &self.schedules[source];
         let is_calm = schedule.trouble < least && schedule.answered > Some(least);
@@ -369,20 +381,17 @@ impl World {
         self.grammar.now_ms += ms;
         let now = self.moment();
         for (exchange, ledger) in self.exchanges.iter_mut().zip(&mut self.ledgers) {
-            exchange.mouth.truth.passes(ms);
+            exchange.truth.passes(ms);
             ledger.slept(ms, now);
         }
         self.woken = true;
-        let broken: Vec<Key> = (self.links.values())
-            .filter(|link| matches!(link.peer, Peer::Exchange(..)) && !survive)
-            .map(|link| link.key)
-            .collect();
-        for key in broken {
-            if let Peer::Exchange(source, at) = self.links[&key].peer {
+        for key in self.links.keys().copied().collect::<Vec<_>>() {
+            let link = self.links.get_mut(&key).expect("it was just seen");
+            if let (Peer::Exchange(source, at), false) = (link.peer, survive) {
+                link.reset();
                 self.exchanges[source].conns[at].open = false;
+                self.wake(key);
             }
-            self.links.get_mut(&key).expect("it was just seen").reset();
-            self.wake(key);
         }
     }
 
@@ -403,10 +412,8 @@ impl World {
             return;
         }
         let client = &mut self.clients[at];
-        let Some(link) = client.link.and_then(|key| self.links.get_mut(&key)) else {
-            return;
-        };
-        let key = link.key;
+        let Some(key) = client.link else { return };
+        let Some(link) = self.links.get_mut(&key) else { return };
         let before = (link.inbound.len(), link.room, link.eof, link.broken);
         let again = client.act(link, &self.grammar);
         let after = (link.inbound.len(), link.room, link.eof, link.broken);
@@ -429,7 +436,7 @@ impl World {
             conn.open = false;
         }
         let peer = Peer::Exchange(source, at);
-        let Some(link) = self.links.values_mut().find(|link| link.peer == peer) else {
+        let Some((key, link)) = self.links.iter_mut().find(|(_, link)| link.peer == peer) else {
             return;
         };
         match step {
@@ -437,7 +444,7 @@ impl World {
             Step::Eof => link.end(),
             Step::Reset => link.reset(),
         }
-        let key = link.key;
+        let key = *key;
         self.wake(key);
     }
 

@@ -20,16 +20,12 @@ pub struct Client {
 /// One answer, read to its end.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// `HTTP/1.1`
-    pub version: String,
     /// Status code.
     pub status: u16,
     /// In order, names as sent.
     pub headers: Vec<(String, String)>,
     /// Decoded from its framing; empty for HEAD.
     pub body: Vec<u8>,
-    /// Status codes of the 1xx answers that came before.
-    pub interim: Vec<u16>,
 }
 
 /// Why no answer was read.
@@ -199,12 +195,10 @@ impl Client {
 
     fn read_answer(&mut self, asked: BodyOf) -> Result<Response, ClientError> {
         let deadline = Instant::now() + self.patience;
-        let mut interim = Vec::new();
         loop {
             let head = self.read_message_head(deadline)?;
-            let (version, status) = status_line(&head.first_line)?;
+            let status = status_line(&head.first_line)?;
             if (100..200).contains(&status) && status != 101 {
-                interim.push(status);
                 continue;
             }
             let body = match ends(&head, status, asked)? {
@@ -212,7 +206,7 @@ impl Client {
                 Ends::Chunks => self.read_chunks(deadline)?,
                 Ends::AtClose => self.read_to_close()?,
             };
-            return Ok(Response { version, status, headers: head.fields, body, interim });
+            return Ok(Response { status, headers: head.fields, body });
         }
     }
 
@@ -303,12 +297,12 @@ impl Client {
     }
 }
 
-fn status_line(line: &str) -> Result<(String, u16), ClientError> {
+fn status_line(line: &str) -> Result<u16, ClientError> {
     let mut parts = line.splitn(3, ' ');
     let version = parts.next().filter(|version| ["HTTP/1.0", "HTTP/1.1"].contains(version));
     let status = parts.next().filter(|digits| digits.len() == 3);
     match (version, status.and_then(|digits| digits.parse().ok()), parts.next()) {
-        (Some(version), Some(status), Some(_)) => Ok((version.to_string(), status)),
+        (Some(_), Some(status), Some(_)) => Ok(status),
         _ => Err(ClientError::Malformed(format!("a status line {line:?}"))),
     }
 }

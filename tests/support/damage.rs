@@ -2,63 +2,20 @@
 
 use super::chance::Rng;
 
-/// Bytes on which parsers stumble.
-const STONES: &[&[u8]] = &[
-    b"\r\n",
-    b"\n",
-    b"\r",
-    b"\r\n\r\n",
-    b"\n\n",
-    b" ",
-    b"\t",
-    b":",
-    b";",
-    b",",
-    b"%",
-    b"%2e",
-    b"%00",
-    b"..",
-    b"/",
-    b"?",
-    b"#",
-    b"*",
-    b"\0",
-    b"\x7f",
-    b"\x80",
-    b"\xff",
-    b"0",
-    b"5",
-    b"f",
-    b"-",
-    b"+",
-    b"HTTP/1.1",
-    b"HTTP/1.",
-    b"HTTP/1.0",
-    b"Host: h\r\n",
-    b"Content-Length: 5\r\n",
-    b"Content-Length: 70000\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"GET ",
-    b"HEAD ",
-    b"POST ",
-    b"@",
-    b"[",
-    b"]",
-    b"\"",
-    b"Connection: close\r\n",
-    b"Connection: keep-alive\r\n",
-    b"Expect: 100-continue\r\n",
-    b"If-None-Match: *\r\n",
-    b"0\r\n\r\n",
-    b"5\r\nhello\r\n",
-    b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n",
-    b"GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n",
-    b"GET /api/ecosystem/market HTTP/1.1\r\nHost: h\r\n\r\n",
-];
+/// Bytes on which parsers stumble, between bars.
+const STONES: &[u8] =
+    b"\r\n|\n|\r|\r\n\r\n|\n\n| |\t|:|;|,|%|%2e|%00|..|/|?|#|*|\0|\x7f|\x80|\xff|0|5|f|-|+|\
+    HTTP/1.1|HTTP/1.|HTTP/1.0|Host: h\r\n|Content-Length: 5\r\n|Content-Length: 70000\r\n|\
+    Transfer-Encoding: chunked\r\n|GET |HEAD |POST |@|[|]|\"|Connection: close\r\n|\
+    Connection: keep-alive\r\n|Expect: 100-continue\r\n|If-None-Match: *\r\n|0\r\n\r\n|\
+    5\r\nhello\r\n|GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n|\
+    GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n|\
+    GET /api/ecosystem/market HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// These bytes, damaged in up to five places: a byte or a bit of it changed, bytes taken out, said again and again,
 /// cut off, or put in.
 pub fn damaged(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
+    let stones: Vec<&[u8]> = STONES.split(|byte| *byte == b'|').collect();
     let mut bytes = bytes.to_vec();
     for _ in 0..rng.below(6) {
         let at = rng.below(bytes.len() as u64 + 1) as usize;
@@ -73,7 +30,7 @@ pub fn damaged(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
                 bytes.splice(at..at, copy.repeat(times));
             }
             4 => bytes.truncate(at),
-            _ => drop(bytes.splice(at..at, rng.pick(STONES).iter().copied())),
+            _ => drop(bytes.splice(at..at, rng.pick(&stones).iter().copied())),
         }
     }
     bytes

@@ -76,11 +76,6 @@ impl Fixture {
         let slash = self.url[host..].find('/').map(|at| host + at);
         slash.map_or("/", |slash| &self.url[slash..])
     }
-
-    /// Path of the address.
-    pub fn path(&self) -> &str {
-        self.target().split('?').next().unwrap_or_default()
-    }
 }
 
 fn read(file: &str, text: &str) -> serde_json::Result<Fixture> {

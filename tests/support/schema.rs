@@ -21,17 +21,7 @@ pub enum Decimals {
 }
 
 /// Words that say nothing of a value.
-const SILENT: [&str; 9] = [
-    "description",
-    "default",
-    "example",
-    "examples",
-    "title",
-    "deprecated",
-    "format",
-    "$schema",
-    "$defs",
-];
+const SILENT: &str = "description default example examples title deprecated format $schema $defs";
 
 impl<'a> Schemas<'a> {
     /// The schemas of a document.
@@ -152,7 +142,7 @@ impl<'a> Schemas<'a> {
                 }
                 "anyOf" => rule.items().iter().any(|rule| self.faults(rule, value).is_empty()),
                 silent => {
-                    assert!(SILENT.contains(&silent), "{silent} is not understood");
+                    assert!(SILENT.split(' ').any(|it| it == silent), "{silent} is not understood");
                     true
                 }
             };

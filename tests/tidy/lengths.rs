@@ -8,14 +8,8 @@ const MOST_COLUMNS: usize = 110;
 /// Lines of a file without its tests.
 const MOST_LINES: usize = 400;
 
-/// Files above that, to be split, by name.
-const LONG_FILES: [&str; 0] = [];
-
 /// Lines of a function, from its name to its closing brace.
 const MOST_FUNCTION_LINES: usize = 70;
-
-/// Functions above that, to be split, as `file name`.
-const LONG_FUNCTIONS: [&str; 0] = [];
 
 #[test]
 fn no_line_is_longer_than_a_screen_is_wide() {
@@ -39,58 +33,35 @@ fn no_line_is_longer_than_a_screen_is_wide() {
 
 #[test]
 fn no_file_is_too_long() {
+    fn rule(source: &Source) -> Findings {
+        let lines = source.is_test.iter().filter(|is_test| !**is_test).count();
+        let is_long = (lines > MOST_LINES).then(|| (0, format!("{lines} lines")));
+        is_long.into_iter().collect()
+    }
     let full = "a\n".repeat(MOST_LINES);
-    let with_tests = format!("{full}#[cfg(test)]\nmod t {{\n{full}}}\n");
-    assert_eq!(long_files(&made_up(&[("src/a.rs", &with_tests)])), []);
-    let over = long_files(&made_up(&[("src/a.rs", &format!("{full}a\n"))]));
-    assert_eq!(over[0].0, "src/a.rs");
-    let sources = Source::all_below("src");
-    none(except(&long_files(sources), LONG_FILES.map(str::to_string)));
-}
-
-fn long_files(sources: &[Source]) -> Vec<(String, String)> {
-    let lines = |source: &Source| source.is_test.iter().filter(|is_test| !**is_test).count();
-    let long = sources.iter().filter(|source| lines(source) > MOST_LINES);
-    long.map(|source| {
-        (source.path.clone(), format!("{} lines of at most {MOST_LINES}", lines(source)))
-    })
-    .collect()
+    finds(rule, "src/a.rs", &format!("{full}#[cfg(test)]\nmod t {{\n{full}}}\n"), &[]);
+    finds(rule, "src/a.rs", &format!("{full}a\n"), &[1]);
+    holds(rule, "src");
 }
 
 #[test]
 fn no_function_is_too_long() {
-    let most = "    a;\n".repeat(MOST_FUNCTION_LINES - 2);
-    let check = |text: String, expected: &[&str]| {
-        let sources = made_up(&[("src/a.rs", &text)]);
-        let names: Vec<_> = long_functions(&sources).into_iter().map(|(key, _)| key).collect();
-        assert_eq!(names, expected, "{text}");
-    };
-    check(format!("fn f() {{\n{most}}}\n"), &[]);
-    check(format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"), &["src/a.rs f"]);
-    check(format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"), &[]);
-    let sources = Source::all_below("src");
-    none(except(&long_functions(sources), LONG_FUNCTIONS.map(str::to_string)));
-}
-
-fn long_functions(sources: &[Source]) -> Vec<(String, String)> {
-    let mut long = Vec::new();
-    for source in sources {
+    fn rule(source: &Source) -> Findings {
         let words = source.words();
         let begins = words.windows(2).enumerate().filter(|(_, two)| {
             let is_name = |c: char| c == '_' || c.is_alphabetic();
             two[0].text == "fn" && two[1].text.starts_with(is_name)
         });
-        for (at, two) in begins {
-            let lines = function_lines(&words[at..]);
-            if lines > MOST_FUNCTION_LINES {
-                long.push((
-                    format!("{} {}", source.path, two[1].text),
-                    format!("{lines} lines of at most {MOST_FUNCTION_LINES}"),
-                ));
-            }
-        }
+        let lines = begins.map(|(at, two)| (two[0].line, function_lines(&words[at..])));
+        let long = lines.filter(|(_, lines)| *lines > MOST_FUNCTION_LINES);
+        long.map(|(line, lines)| (line, format!("a function of {lines} lines"))).collect()
     }
-    long
+    let most = "    a;\n".repeat(MOST_FUNCTION_LINES - 2);
+    let check = |text: String, expected: &[usize]| finds(rule, "src/a.rs", &text, expected);
+    check(format!("fn f() {{\n{most}}}\n"), &[]);
+    check(format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"), &[2]);
+    check(format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"), &[]);
+    holds(rule, "src");
 }
 
 /// Lines from a function's name to its closing brace; 1 where it has no body.
