@@ -13,27 +13,6 @@ mod year;
 
 use world::*;
 
-/// Every closed row of these minutes is there with its last volume, and nothing else.
-#[track_caller]
-fn check_settled(chart: &Chart, first: i64, last: i64) {
-    let expected: Vec<(i64, i64)> = (first..=last).map(|slot| (slot, 3)).collect();
-    let wrong: Vec<_> = expected.iter().filter(|row| !chart.rows.contains(row)).collect();
-    assert!(wrong.is_empty(), "not there, or not settled: {wrong:?}");
-    assert_eq!(chart.rows.len(), expected.len());
-}
-
-/// The same of any number of minutes.
-#[track_caller]
-fn check_all_settled(world: &mut World, slots: std::ops::Range<i64>) {
-    for first in slots.clone().step_by(500) {
-        let end = slots.end.min(first + 499);
-        let chart = world.minutes(first, end);
-        assert!(chart.is_complete(), "{slots:?}: {chart:?}");
-        assert_eq!(chart.gaps(), "0", "{slots:?}");
-        check_settled(&chart, first, end);
-    }
-}
-
 #[test]
 fn without_backfill_no_candle_of_the_past_is_requested_and_none_since_the_start_is_missing() {
     for are_failing_first in [false, true] {
@@ -67,10 +46,7 @@ fn an_empty_page_for_a_minute_takes_no_candle_away() {
     assert!(!during.is_complete(), "the last one was never told");
     assert_eq!(during.gaps(), "0");
     world.run(180);
-    let after = world.minutes(at - 50, at);
-    assert!(after.is_complete());
-    assert_eq!(after.gaps(), "0");
-    check_settled(&after, at - 50, at);
+    world.check_settled(at - 50, at);
 }
 
 #[test]
@@ -89,10 +65,7 @@ fn a_page_that_is_cut_silently_hides_no_candle() {
             assert_eq!(chart.gaps(), "0", "{rows} {newest}");
             world.run(1);
         }
-        let chart = world.minutes(first, last);
-        assert!(chart.is_complete(), "{rows} {newest}: {}", chart.rows.len());
-        assert_eq!(chart.gaps(), "0");
-        check_settled(&chart, first, last);
+        world.check_settled(first, last);
         let pages = world.pages().len();
         // The page of the newest candles is cut as well. Up to three rows of each page are read again.
         assert!(pages <= (1199 + 1000) / (rows - 3) + 12, "{pages} pages of {rows}");
@@ -106,11 +79,11 @@ fn a_stored_candle_that_one_answer_leaves_out_stays() {
     world.exchange.holes = vec![at];
     world.run(61);
     let chart = world.minutes(at - 20, at);
-    assert!(chart.rows.iter().any(|row| row.0 == at), "{:?}", chart.rows);
+    assert!(chart.slots().contains(&at), "{chart:?}");
     // When it stays away, it was withdrawn.
     world.run(240);
     let chart = world.minutes(at - 20, at);
-    assert!(chart.rows.iter().all(|row| row.0 != at), "{:?}", chart.rows);
+    assert!(!chart.slots().contains(&at), "{chart:?}");
     assert_eq!((chart.is_complete(), chart.gaps()), (true, "1"));
 }
 
@@ -126,8 +99,7 @@ fn in_a_thin_market_empty_slots_become_known_without_more_requests() {
     assert!(pages <= 62, "{pages} pages an hour");
     // Behind the last trade nothing proves that the exchange's candles go on.
     let last = (world.current() - 1) / 7 * 7;
-    let chart = world.minutes(last - 80, last);
-    assert!(chart.is_complete());
+    let chart = world.whole(last - 80, last);
     let expected = (last - 80..=last).filter(|slot| slot % 7 == 0).count();
     assert_eq!(chart.rows.len(), expected);
     assert_eq!(chart.gaps(), (81 - expected).to_string());
@@ -166,7 +138,7 @@ fn a_range_older_than_what_is_kept_is_partial_and_not_cached_for_long() {
     let old = world.chart("&from=1420070400&to=1420074000");
     assert_eq!(old.body, "[]");
     assert!(!old.is_complete(), "{old:?}");
-    assert!(!old.header("Cache-Control").contains("3600"), "{old:?}");
+    assert!(!old.is_kept(), "{old:?}");
     let now = world.time();
     let floor = now / MINUTE - 43_200;
     let (from, to) = ((floor - 50) * MINUTE, (floor + 50) * MINUTE);
@@ -179,11 +151,10 @@ fn a_range_older_than_what_is_kept_is_partial_and_not_cached_for_long() {
     }
     // For as long as a cache may keep it, it is kept here.
     let edge = world.minutes(floor + 40, floor + 60);
-    assert!(!edge.header("Cache-Control").contains("3600"), "{edge:?}");
+    assert!(!edge.is_kept(), "{edge:?}");
     let from = floor + 70;
-    let inside = world.minutes(from, from + 20);
-    assert!(inside.is_complete());
-    assert!(inside.header("Cache-Control").contains("3600"));
+    let inside = world.whole(from, from + 20);
+    assert!(inside.is_kept());
     let before = world.chart("&to=1420074000");
     assert!(!before.is_complete(), "nobody knows what was before: {before:?}");
 }
@@ -204,12 +175,10 @@ fn after_a_suspend_charts_end_now_and_quotes_are_stale() {
     assert!(quote(&mut world).contains(r#""stale":false"#));
     let last = world.current() - 1;
     let chart = world.chart("&limit=50");
-    assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
+    assert!(chart.slots().contains(&last), "{chart:?}");
     assert!(chart.is_complete(), "{chart:?}");
     world.run(240);
-    let chart = world.minutes(last - 140, last);
-    assert!(chart.is_complete(), "{chart:?}");
-    check_settled(&chart, last - 140, last);
+    world.check_settled(last - 140, last);
 }
 
 #[test]
@@ -232,7 +201,7 @@ fn an_exchange_s_clock_that_jumps_forward_is_noticed() {
     world.run(60);
     let chart = world.chart("&limit=50");
     let last = world.current() - 1;
-    assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
+    assert!(chart.slots().contains(&last), "{chart:?}");
     assert!(chart.is_complete());
     let times = world.exchange.times;
     assert!(times <= 3, "{times} requests for the time");
@@ -253,8 +222,7 @@ fn an_exchange_s_clock_that_jumps_back_is_noticed_also_when_this_machine_s_was_j
         assert!(chart.rows.iter().all(|row| row.0 <= current), "{:?}", chart.rows);
         let last = current - 3;
         world.run(100);
-        let chart = world.minutes(last - 40, last);
-        assert!(chart.is_complete(), "{chart:?}");
+        let chart = world.whole(last - 40, last);
         assert_eq!(chart.rows.len(), 41);
     }
 }
@@ -303,7 +271,7 @@ fn quotes_with_odd_times_hide_no_jump_and_cost_one_request_in_ten_minutes() {
     assert!(!world.chart("&limit=50").is_complete(), "one witness alone moves no clock");
     world.run(80);
     let (chart, last) = (world.chart("&limit=50"), world.current() - 1);
-    assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
+    assert!(chart.slots().contains(&last), "{chart:?}");
 }
 
 #[test]
@@ -348,7 +316,7 @@ fn check_after(minutes: &[u64], begin: fn() -> World, what: fn(&mut World, u64))
         let left = world.current();
         what(&mut world, *minutes);
         world.run(600);
-        check_all_settled(&mut world, left - 20..left + *minutes as i64);
+        world.check_settled(left - 20, left + *minutes as i64);
     }
 }
 
@@ -362,7 +330,7 @@ fn one_silence_does_not_survive_a_restart_as_knowledge() {
     world.restart(0);
     world.exchange.is_mute = false;
     world.run(300);
-    check_all_settled(&mut world, at - 50..at);
+    world.check_settled(at - 50, at);
 }
 
 /// A world whose file holds 51 minutes, the last of them, their chart, and an exchange that has no candles
@@ -372,8 +340,7 @@ fn stored() -> (World, i64, Chart) {
     let mut world = World::with_file(100);
     world.run(200);
     let last = world.current() - 10;
-    let before = world.minutes(last - 50, last);
-    assert!(before.is_complete(), "{before:?}");
+    let before = world.whole(last - 50, last);
     world.exchange.is_failing = true;
     (world, last, before)
 }
@@ -396,8 +363,7 @@ fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
             world.add_source();
             world.run(1);
         }
-        let after = world.minutes(last - 50, last);
-        assert!(after.is_complete(), "{after:?}");
+        let after = world.whole(last - 50, last);
         assert_eq!((after.header("Chart-Source"), &after.body), ("binance", &before.body));
         assert!(world.time() - begin >= 3000, "the file had already told it");
     }
@@ -493,12 +459,11 @@ fn what_the_other_market_proves_is_complete_within_ten_minutes() {
         order(&mut world);
         world.run(600);
         let last = world.current() - 3;
-        let chart = world.minutes(last - first_back, last);
-        assert!(chart.is_complete(), "{what}: {chart:?}");
+        let chart = world.whole(last - first_back, last);
         let truly =
             |slot: &i64| slot % world.exchange.every == 0 && slot * MINUTE <= world.exchange.ends;
         let expected: Vec<i64> = (last - first_back..=last).filter(truly).collect();
-        let got: Vec<i64> = chart.rows.iter().map(|row| row.0).collect();
+        let got: Vec<i64> = chart.slots();
         assert_eq!(got, expected, "{what}");
         world.pages();
         world.run_to_second(10);
@@ -518,7 +483,7 @@ fn what_the_other_market_proves_is_complete_within_ten_minutes() {
 fn check_unknown(chart: &Chart, what: &str) {
     assert!(!chart.is_complete(), "{what}: {chart:?}");
     assert_eq!(chart.gaps(), "0", "{what}: {chart:?}");
-    assert!(!chart.header("Cache-Control").contains("3600"), "{what}: {chart:?}");
+    assert!(!chart.is_kept(), "{what}: {chart:?}");
 }
 
 #[test]
@@ -535,7 +500,7 @@ fn empty_answers_after_the_start_prove_nothing() {
     }
     (world.exchange.is_mute, world.exchange.is_other_mute) = (false, false);
     world.run(400);
-    check_all_settled(&mut world, begin - 1400..begin + 1);
+    world.check_settled(begin - 1400, begin + 1);
 }
 
 #[test]
@@ -547,7 +512,7 @@ fn an_exchange_without_any_candle_is_never_complete_and_not_hammered() {
     world.run(3600);
     let chart = world.minutes(begin - 100, begin + 50);
     check_unknown(&chart, "no candles");
-    let provisional: Vec<i64> = chart.rows.iter().map(|row| row.0).collect();
+    let provisional: Vec<i64> = chart.slots();
     assert_eq!(provisional, (begin..=begin + 50).collect::<Vec<_>>(), "as quotes made them");
     world.run_to_second(10);
     world.pages();
@@ -571,16 +536,16 @@ fn a_frozen_candle_service_hides_and_settles_nothing() {
             if now > frozen + 1 {
                 let chart = world.minutes(frozen + 1, now - 1);
                 check_unknown(&chart, "frozen");
-                let rows: Vec<i64> = chart.rows.iter().map(|row| row.0).collect();
+                let rows: Vec<i64> = chart.slots();
                 assert_eq!(rows, (frozen + 1..now).collect::<Vec<_>>(), "provisional");
             }
         }
         let cache = world.minutes(frozen - 10, frozen);
-        assert!(!cache.header("Cache-Control").contains("3600"), "{cache:?}");
+        assert!(!cache.is_kept(), "{cache:?}");
         let last = world.current();
         world.exchange.frozen_at = None;
         world.run(300);
-        check_all_settled(&mut world, frozen - 20..last + 1);
+        world.check_settled(frozen - 20, last + 1);
     }
 }
 
@@ -600,7 +565,7 @@ fn a_slot_in_which_quotes_moved_is_not_empty_by_the_word_of_another_market() {
     assert_eq!(chart.rows.len() as i64, last - first + 1, "provisional");
     world.exchange.ends = i64::MAX;
     world.run(400);
-    check_all_settled(&mut world, first - 20..last);
+    world.check_settled(first - 20, last);
 }
 
 /// Between other candles the exchange is believed in the end.

@@ -9,8 +9,7 @@ const TEN_YEARS: i64 = 10 * 365 * 24 * HOUR;
 #[track_caller]
 fn check_untouched(world: &mut World, what: &str) {
     let last = world.current() - 1;
-    let chart = world.minutes(last - 90, last);
-    assert!(chart.is_complete(), "{what}: {chart:?}");
+    let chart = world.whole(last - 90, last);
     assert_eq!((chart.rows.len(), chart.gaps()), (91, "0"), "{what}");
 }
 
@@ -74,8 +73,7 @@ fn a_wrong_first_reading_takes_nothing_from_the_file() {
         world.run(200);
         world.run_to_second(10);
         let last = world.current() - 5;
-        let before = world.minutes(last - 80, last);
-        assert!(before.is_complete(), "{before:?}");
+        let before = world.whole(last - 80, last);
         world.exchange.time_said = Some(lies(world.time())[at]);
         world.exchange.is_failing = true;
         world.restart(0);
@@ -84,8 +82,7 @@ fn a_wrong_first_reading_takes_nothing_from_the_file() {
         world.exchange.time_said = None;
         let what = format!("lie {at}, date {has_date}");
         world.run(90);
-        let after = world.minutes(last - 80, last);
-        assert!(after.is_complete(), "{what}: {after:?}");
+        let after = world.whole(last - 80, last);
         assert_eq!(after.body, before.body, "{what}");
         world.restart(0);
         world.run(10);
@@ -181,7 +178,7 @@ fn check_erring(begin: fn(i64) -> World, (what, order, aheads): &Erring) {
         assert_eq!(doubt(&mut world), None, "{what}");
         let (old, times) = (world.current() - 20_000, world.exchange.times);
         world.minutes(old, old + 50);
-        assert!(world.minutes(old, old + 50).is_complete(), "{what}");
+        world.whole(old, old + 50);
         world.pages();
         world.run(3700);
         check_untouched(&mut world, &what);
@@ -216,7 +213,7 @@ fn without_any_witness_but_this_machine_only_the_newest_end_is_in_doubt() {
     world.run_to_second(10);
     let old = world.current() - 20_000;
     world.minutes(old, old + 50);
-    assert!(world.minutes(old, old + 50).is_complete());
+    world.whole(old, old + 50);
     let newest = world.chart("&limit=50");
     assert!(!newest.is_complete(), "{newest:?}");
     let last = newest.rows.last().map_or(0, |row| row.0);
@@ -267,8 +264,7 @@ fn a_clock_that_really_goes_back_deletes_nothing_and_reads_again_what_lies_ahead
     world.pages();
     world.run(31 * 60);
     let last = world.current() - 3;
-    let chart = world.minutes(last - 60, last);
-    assert!(chart.is_complete(), "{chart:?}");
+    let chart = world.whole(last - 60, last);
     assert!(chart.rows.iter().all(|row| row.1 == 3), "{:?}", chart.rows);
 }
 

@@ -102,8 +102,7 @@ fn what_is_stored_of_a_named_market_that_is_not_listed_is_read_after_a_restart()
     let mut world = World::with_file(100);
     world.run(200);
     let last = world.current() - 10;
-    let before = world.minutes(last - 50, last);
-    assert!(before.is_complete(), "{before:?}");
+    let before = world.whole(last - 50, last);
     world.exchange.is_delisted = true;
     world.restart(0);
     world.run(30);
@@ -131,14 +130,4 @@ fn the_newest_stored_candles_are_read_from_the_file_while_none_can_be_fetched() 
     world.run(10);
     let after = world.minutes(last - 5, last);
     assert_eq!(after.body, before.body);
-}
-
-#[test]
-fn without_a_backfill_no_page_of_history_is_requested() {
-    let mut world = World::new(0);
-    world.run(120);
-    let pages = world.pages();
-    assert!(!pages.is_empty());
-    let oldest = pages.iter().map(|(first, _)| *first).min();
-    assert!(oldest >= Some(world.current() - 6), "{pages:?}");
 }

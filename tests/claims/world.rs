@@ -9,6 +9,7 @@
 use crate::support::Rng;
 use crate::support::chance::mix;
 use crate::support::message::field;
+use crate::support::naive::length_ms;
 use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
@@ -144,6 +145,15 @@ impl Chart {
         self.header("Chart-Coverage") == "complete"
     }
 
+    /// Whether caches may keep it for an hour.
+    pub fn is_kept(&self) -> bool {
+        self.header("Cache-Control").contains("3600")
+    }
+
+    pub fn slots(&self) -> Vec<i64> {
+        self.rows.iter().map(|row| row.0).collect()
+    }
+
     pub fn gaps(&self) -> &str {
         self.header("Chart-Gaps")
     }
@@ -185,30 +195,32 @@ impl World {
 
     /// The same with another market that is followed, in which somebody trades in each slot.
     pub fn of_two(backfill: i64) -> World {
-        let mut config = config(backfill);
-        config.sources[0].symbols.push("M0/USDT".to_string());
-        World::of(&config, 1)
+        World::altered(backfill, 1, |source| source.symbols.push("M0/USDT".to_string()))
     }
 
     /// The same at an exchange that tells one ticker a call.
     pub fn market_by_market(backfill: i64) -> World {
-        let mut config = config(backfill);
-        let source = &mut config.sources[0];
-        source.dialect = "./one.json".to_string();
-        source.dialect_text = crate::support::market_by_market(crate::support::BINANCE);
-        source.symbols.push("M0/USDT".to_string());
-        World::of(&config, 1)
+        World::altered(backfill, 1, |source| {
+            source.dialect = "./one.json".to_string();
+            source.dialect_text = crate::support::market_by_market(crate::support::BINANCE);
+            source.symbols.push("M0/USDT".to_string());
+        })
     }
 
     /// The same with so many other markets, all of which are tracked.
     pub fn with_others(count: usize) -> World {
-        let mut config = config(10);
-        let source = &mut config.sources[0];
-        source.quote_assets = vec!["USDT".to_string()];
-        // Hours of many quotes take long.
-        source.poll = Poll::Every(Duration::from_secs(20));
-        source.stale_after = Duration::from_secs(60);
-        World::of(&config, count)
+        World::altered(10, count, |source| {
+            source.quote_assets = vec!["USDT".to_string()];
+            // Hours of many quotes take long.
+            source.poll = Poll::Every(Duration::from_secs(20));
+            source.stale_after = Duration::from_secs(60);
+        })
+    }
+
+    fn altered(backfill: i64, others: usize, alter: impl FnOnce(&mut SourceConfig)) -> World {
+        let mut config = config(backfill);
+        alter(&mut config.sources[0]);
+        World::of(&config, others)
     }
 
     /// The same, settled down: the configured history is there.
@@ -251,6 +263,25 @@ impl World {
     pub fn minutes(&mut self, first: i64, last: i64) -> Chart {
         let (from, to) = (first * MINUTE, last * MINUTE);
         self.chart(&format!("&from={from}&to={to}"))
+    }
+
+    /// The same, which are all known.
+    #[track_caller]
+    pub fn whole(&mut self, first: i64, last: i64) -> Chart {
+        let chart = self.minutes(first, last);
+        assert!(chart.is_complete(), "{first} to {last}: {chart:?}");
+        chart
+    }
+
+    /// Each of these minutes is there with its last volume, and nothing else.
+    #[track_caller]
+    pub fn check_settled(&mut self, first: i64, last: i64) {
+        for first in (first..last).step_by(500) {
+            let last = last.min(first + 499);
+            let chart = self.whole(first, last);
+            let expected: Vec<(i64, i64)> = (first..=last).map(|slot| (slot, 3)).collect();
+            assert_eq!((chart.gaps(), &chart.rows), ("0", &expected), "not there, or not settled");
+        }
     }
 
     /// The body of an answer.
@@ -517,11 +548,7 @@ impl Exchange {
         if self.is_mute && (!is_other || self.is_other_mute) {
             return "[]".to_string();
         }
-        let length = match interval.as_str() {
-            "1m" => MINUTE,
-            "1h" => HOUR,
-            _ => 24 * HOUR,
-        };
+        let length = length_ms(&interval).expect("a stored interval");
         let (listed, ends) = if is_other { (0, i64::MAX) } else { (self.listed, self.ends) };
         let slots = (from.max(listed) + length - 1).div_euclid(length)
             ..to.min(now).min(ends).div_euclid(length) + 1;
