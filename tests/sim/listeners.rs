@@ -26,8 +26,8 @@ use std::net::Ipv4Addr;
 /// A symbol that no exchange has.
 const NOBODY: &str = "NO/BODY";
 
-/// What one turn of a stream makes: one share, and the event that goes over it.
-const MOST_PENDING: usize = 64 * 1024 + 4096;
+/// What one turn of a stream makes: one share, and the 32 closed candles that go over it, with their forming one.
+const MOST_PENDING: usize = 64 * 1024 + 33 * 256;
 
 /// See the module's page.
 #[derive(Debug, Default)]
