@@ -15,9 +15,9 @@
 //! - [`listeners`]: clients of the stream; [`lists`]: lists by the piece, several charts at once;
 //!   [`udf`]: charting libraries
 //! - [`truth`]: what was really traded, and how honestly an exchange tells it;
-//!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
+//!   [`exchange`], [`weather`]: what it sends, and what goes wrong with that
 //! - [`ledger`]: what an exchange has said; [`quotes`], [`charts`]: answers compared with that and with the
-//!   truth; [`schedule`]: polling; [`watch`]: deadlines
+//!   truth; [`watch`]: deadlines, and polling
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`reload`]: configurations that are read again in the middle of it
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
@@ -37,8 +37,6 @@ mod listeners;
 mod lists;
 mod quotes;
 mod reload;
-mod replies;
-mod schedule;
 mod setup;
 use crate::support;
 mod trace;

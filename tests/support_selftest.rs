@@ -6,7 +6,6 @@ use crate::support;
 
 use std::collections::HashSet;
 use std::time::Duration;
-use support::naive::{candle_at, fixed, from_fixed, plain};
 use support::*;
 
 const BODY: &str = r#"[{"symbol":"A","price":"1.50"},{"symbol":"B","price":"2"}]"#;
@@ -152,31 +151,4 @@ fn the_json_tree_keeps_digits_and_order_and_takes_no_key_twice() {
     assert_eq!((json.keys(), json["a"][1] == "x\n"), (vec!["z", "a", "é"], true));
     assert!(Json::parse(r#"{"a":1,"b":{"c":1,"c":2}}"#).is_err());
     assert!(Json::parse("[1] 2").is_err() && Json::parse("NaN").is_err());
-}
-
-#[test]
-fn naive_decimals_are_plain() {
-    for (text, expected) in [
-        ("64123.45000000", "64123.45"),
-        ("0.00000000", "0"),
-        ("-0.500", "-0.5"),
-        ("1.2e-7", "0.00000012"),
-        ("12e3", "12000"),
-        ("007", "7"),
-        ("1.25E1", "12.5"),
-    ] {
-        assert_eq!(plain(text), expected, "{text}");
-    }
-    assert_eq!(from_fixed(fixed("12.5") + fixed("0.00000001")), "12.50000001");
-}
-
-#[test]
-fn the_naive_calendar_is_right() {
-    // 2028-02-29T12:00Z, a Tuesday.
-    let time = 1_835_438_400_000;
-    let month = (1_832_976_000_000, 1_835_481_600_000);
-    assert_eq!(candle_at("1M", time), month);
-    let week = 1_835_308_800_000;
-    assert_eq!(candle_at("1w", time), (week, week + 7 * 86_400_000));
-    assert_eq!(candle_at("4h", time), (time, time + 4 * 3_600_000));
 }

@@ -6,12 +6,8 @@
 //! of exceptions beside it, with the reason; no comment in the code turns a rule off. An exception
 //! that is no longer needed is a finding too.
 
-#[path = "tidy/absences.rs"]
-mod absences;
 #[path = "tidy/layers.rs"]
 mod layers;
-#[path = "tidy/lengths.rs"]
-mod lengths;
 #[path = "tidy/log_lines.rs"]
 mod log_lines;
 #[path = "tidy/source.rs"]
@@ -19,7 +15,6 @@ mod source;
 #[path = "tidy/tree.rs"]
 mod tree;
 
-use absences::{is_in, sequence};
 use source::{Source, Word};
 use tree::Tree;
 
@@ -211,4 +206,175 @@ fn no_test_sleeps() {
     };
     finds(rule, "tests/cli.rs", "std::thread::sleep(d);", &[1]);
     holds(rule, "tests");
+}
+
+/// Columns of a line. `rustfmt` keeps code within 100; this is for comments and texts.
+const MOST_COLUMNS: usize = 110;
+
+/// Lines of a file without its tests.
+const MOST_LINES: usize = 400;
+
+/// Lines of a function, from its name to its closing brace.
+const MOST_FUNCTION_LINES: usize = 70;
+
+#[test]
+fn no_line_is_longer_than_a_screen_is_wide() {
+    fn rule(source: &Source) -> Findings {
+        // Tables of texts in tests are easier to read unbroken.
+        let is_long = |at: &usize| {
+            let line = &source.lines[*at];
+            let may_be = source.is_test[*at] || line.contains("://");
+            line.chars().count() > MOST_COLUMNS && !may_be
+        };
+        let long = (0..source.lines.len()).filter(is_long);
+        long.map(|at| (at, format!("{} columns", source.lines[at].chars().count()))).collect()
+    }
+    let long = "é".repeat(MOST_COLUMNS);
+    finds(rule, "src/a.rs", &long, &[]);
+    finds(rule, "src/a.rs", &format!("a\n{long}a\n//! https://{long}"), &[2]);
+    let test = format!("#[cfg(test)]\nconst A: &str = \"{long}\";\n//{long}");
+    finds(rule, "src/a.rs", &test, &[3]);
+    holds(rule, "src");
+}
+
+#[test]
+fn no_file_is_too_long() {
+    fn rule(source: &Source) -> Findings {
+        let lines = source.is_test.iter().filter(|is_test| !**is_test).count();
+        let is_long = (lines > MOST_LINES).then(|| (0, format!("{lines} lines")));
+        is_long.into_iter().collect()
+    }
+    let full = "a\n".repeat(MOST_LINES);
+    finds(rule, "src/a.rs", &format!("{full}#[cfg(test)]\nmod t {{\n{full}}}\n"), &[]);
+    finds(rule, "src/a.rs", &format!("{full}a\n"), &[1]);
+    holds(rule, "src");
+}
+
+#[test]
+fn no_function_is_too_long() {
+    fn rule(source: &Source) -> Findings {
+        let words = source.words();
+        let begins = words.windows(2).enumerate().filter(|(_, two)| {
+            let is_name = |c: char| c == '_' || c.is_alphabetic();
+            two[0].text == "fn" && two[1].text.starts_with(is_name)
+        });
+        let lines = begins.map(|(at, two)| (two[0].line, function_lines(&words[at..])));
+        let long = lines.filter(|(_, lines)| *lines > MOST_FUNCTION_LINES);
+        long.map(|(line, lines)| (line, format!("a function of {lines} lines"))).collect()
+    }
+    let most = "    a;\n".repeat(MOST_FUNCTION_LINES - 2);
+    let check = |text: String, expected: &[usize]| finds(rule, "src/a.rs", &text, expected);
+    check(format!("fn f() {{\n{most}}}\n"), &[]);
+    check(format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"), &[2]);
+    check(format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"), &[]);
+    holds(rule, "src");
+}
+
+/// Lines from a function's name to its closing brace; 1 where it has no body.
+fn function_lines(words: &[Word<'_>]) -> usize {
+    let (mut round, mut curly) = (0, 0);
+    for word in words {
+        match word.text {
+            "(" | "[" => round += 1,
+            ")" | "]" => round -= 1,
+            "{" => curly += 1,
+            "}" => curly -= 1,
+            _ => {}
+        }
+        let ends =
+            (word.text == "}" && curly == 0) || (word.text == ";" && curly == 0 && round == 0);
+        if ends {
+            return word.line - words[0].line + 1;
+        }
+    }
+    1
+}
+
+/// Words that must not follow each other in the code, the place concerned, and the places in it that may.
+type Absence = (&'static str, &'static str, &'static str);
+
+const ABSENCES: [Absence; 13] = [
+    // Only the loop knows what it waits with.
+    ("mio signal_hook_mio", "src", "src/net"),
+    // The driver reads the clock and tells everybody else what time it is.
+    ("Instant::now SystemTime::now clock_gettime .elapsed", "src", "src/time.rs"),
+    ("Clock::new", "src", "src/time.rs src/net src/main.rs"),
+    // JSON comes in there and nowhere else.
+    ("serde serde_json", "src", "src/exchange src/config"),
+    // Meaning does not know messages, nor messages meaning.
+    ("http httparse httpdate Request Response ETag", "src/market", ""),
+    ("market exchange symbol candle ticker", "src/http", ""),
+    // One file names each of them.
+    ("rusqlite", "src", "src/store/disk/sqlite.rs"),
+    ("rustls", "src", "src/net/tls.rs"),
+    // An error comes from outside and is handled; a panic says what the bug broke.
+    (".unwrap .unwrap_err ::unwrap todo! unimplemented! dbg!", "src", ""),
+    // Nothing on the loop can block: these are on the far side of a queue.
+    (
+        "::thread thread:: to_socket_addrs ToSocketAddrs Mutex RwLock Condvar park",
+        "src",
+        "src/net/resolver.rs src/net/fetch.rs src/store src/commands src/logging",
+    ),
+    // Whoever reads standard error may stop reading. So `log!` hands its line to the log's thread, and
+    // nothing else writes there once the loop runs.
+    (
+        "stderr stdout eprintln! eprint! println! print! set_logger set_boxed_logger env_logger",
+        "src",
+        "src/main.rs src/logging",
+    ),
+    ("set_logger set_boxed_logger env_logger", "src/main.rs", ""),
+    // The top layer opens files and sockets, and so does the configuration, which reads its file
+    // before anything runs.
+    (
+        "TcpStream TcpListener UdpSocket socket2 File OpenOptions fs:: std::fs",
+        "src",
+        "src/main.rs src/commands src/logging.rs src/net src/store src/config",
+    ),
+];
+
+#[test]
+fn what_is_banned_somewhere_is_absent_there() {
+    for (banned, within, free) in ABSENCES {
+        let rule = |source: &Source| {
+            if !is_in(source, within) || is_in(source, free) {
+                return Findings::new();
+            }
+            let words = source.words();
+            banned.split(' ').flat_map(|banned| sequence(&words, banned)).collect()
+        };
+        for word in banned.split(' ') {
+            // In a comment, in a text, within a longer word and in tests it may stand.
+            let part = word.replace(|c: char| !c.is_alphanumeric(), "");
+            let text = format!(
+                "//! {word}\nlet a{part}a = \"{word}\";\nf(a {word}\n);\n#[cfg(test)]\nuse a {{ {word} }}"
+            );
+            let free = free.split_whitespace().map(|free| (free, &[][..], &[3][..]));
+            for (place, inside, beside) in free.chain([(within, &[3][..], &[][..])]) {
+                let place = place.trim_end_matches(".rs");
+                finds(rule, &format!("{place}.rs"), &text, inside);
+                finds(rule, &format!("{place}work.rs"), &text, beside);
+            }
+        }
+        holds(rule, "src");
+    }
+}
+
+/// Whether the file is one of these or lies below one of them (`src/net` is also `src/net.rs`).
+fn is_in(source: &Source, places: &str) -> bool {
+    places.split_whitespace().any(|place| {
+        let rest = source.path.strip_prefix(place);
+        rest.is_some_and(|rest| rest.is_empty() || rest == ".rs" || rest.starts_with('/'))
+    })
+}
+
+/// Every place where the words of this text follow each other.
+fn sequence(words: &[Word<'_>], wanted: &str) -> Findings {
+    let wanted_source = Source::new("", wanted);
+    let wanted_words = wanted_source.words();
+    let same = |part: &&[Word<'_>]| {
+        let mut pairs = part.iter().zip(&wanted_words);
+        pairs.all(|(word, wanted)| word.text == wanted.text)
+    };
+    let found = words.windows(wanted_words.len()).filter(same);
+    found.map(|part| (part[0].line, format!("`{wanted}`"))).collect()
 }

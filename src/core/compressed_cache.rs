@@ -56,9 +56,10 @@ pub struct CompressedBodies {
     entries: HashMap<CacheKey, Entry>,
     /// The keys of all entries. The keys at the front are looked at next.
     order: VecDeque<CacheKey>,
-    /// The size of all entries.
-    bytes: usize,
-    most_bytes: usize,
+    /// The size of all entries, which [`CompressedBodies::sweep`] may drop.
+    pub bytes: usize,
+    /// The most bytes. If more are kept, entries are dropped with the next body.
+    pub most_bytes: usize,
     /// The first [`CONCURRENT_JOBS`] of them take turns.
     jobs: VecDeque<Job>,
 }
@@ -87,19 +88,9 @@ impl CompressedBodies {
         CompressedBodies { most_bytes, ..CompressedBodies::default() }
     }
 
-    /// Sets the most bytes. If more are kept, entries are dropped with the next body.
-    pub fn set_most(&mut self, bytes: usize) {
-        self.most_bytes = bytes;
-    }
-
     /// True if bodies are compressed.
     pub fn is_on(&self) -> bool {
         self.most_bytes > 0
-    }
-
-    /// True if there is a body that [`CompressedBodies::sweep`] may drop.
-    pub fn is_keeping(&self) -> bool {
-        self.bytes > 0
     }
 
     /// How many bodies are being compressed, and how many bytes are kept.

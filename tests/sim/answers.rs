@@ -9,7 +9,7 @@ use super::grammar::{Ask, Kind};
 use super::ledger::{Ledger, Tri};
 use super::lists::{List, Piece};
 use super::quotes::Books;
-use super::trace::ensure;
+use super::trace::{Verdict, ensure};
 use crate::support::Json;
 use crate::support::message::{MessageHead, parse_head};
 use flate2::read::GzDecoder;
@@ -104,12 +104,7 @@ impl Conversation {
     }
 
     /// The daemon has made these bytes. `started`: bytes of the client's stream that it has read.
-    pub fn made(
-        &mut self,
-        bytes: &[u8],
-        started: u64,
-        context: &mut Context<'_>,
-    ) -> Result<(), String> {
+    pub fn made(&mut self, bytes: &[u8], started: u64, context: &mut Context) -> Verdict {
         self.unread.extend_from_slice(bytes);
         loop {
             // Also of a request that could not be read, or not to its end, the method is known.
@@ -136,12 +131,7 @@ impl Conversation {
         !self.unread.is_empty()
     }
 
-    fn take(
-        &mut self,
-        answer: Answer,
-        started: u64,
-        context: &mut Context<'_>,
-    ) -> Result<(), String> {
+    fn take(&mut self, answer: Answer, started: u64, context: &mut Context) -> Verdict {
         if answer.status == 100 {
             let front = self.pending.front();
             if self.interim || front.is_none_or(|front| !front.ask.expects_continue) {
@@ -202,8 +192,8 @@ fn unasked(
     answer: &Answer,
     started: u64,
     number: usize,
-    context: &Context<'_>,
-) -> Option<Result<(), String>> {
+    context: &Context,
+) -> Option<Verdict> {
     let whole = pending.arrived.is_some();
     let early = match answer.status {
         408 => !whole,
@@ -300,7 +290,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// Whether an answer, and that it comes now, fits the limit.
-    fn check(&mut self, ask: &Ask, answer: &Answer, now: u64) -> Result<(), String> {
+    fn check(&mut self, ask: &Ask, answer: &Answer, now: u64) -> Verdict {
         let number = |name: &str| -> Result<Option<u64>, String> {
             let text = answer.field(name)?;
             let number = text.map(|text| text.parse::<u64>().map_err(|why| why.to_string()));
@@ -339,7 +329,7 @@ impl Allowance {
 }
 
 /// Takes the coding off an answer that has one, if it may have it.
-pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context<'_>) -> Result<(), String> {
+pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context) -> Verdict {
     let Some(coding) = answer.field("Content-Encoding")? else {
         return Ok(());
     };
@@ -367,7 +357,7 @@ pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context<'_>) -> Result<(
 }
 
 /// What every answer has.
-pub fn check_head(answer: &Answer) -> Result<(), String> {
+pub fn check_head(answer: &Answer) -> Verdict {
     if answer.field("Access-Control-Allow-Origin")? != Some("*") {
         return Err("no Access-Control-Allow-Origin".to_string());
     }
@@ -382,8 +372,8 @@ pub fn check(
     ask: &Ask,
     answer: &Answer,
     known: Option<&Remembered>,
-    context: &mut Context<'_>,
-) -> Result<(), String> {
+    context: &mut Context,
+) -> Verdict {
     // Who came before a change of the limit is judged by no other.
     let is_before = context.rates_since > 0 && context.arrived <= Some(context.rates_since);
     let now = context.now;
@@ -426,30 +416,31 @@ pub fn check(
     if answer.status == 200 {
         check_tag(ask, answer, context)?;
     }
-    if let Kind::Chart(chart) = &ask.kind {
-        let fields = chart_fields(answer)?;
-        return if ask.head_only { Ok(()) } else { check_chart(chart, body, &fields, context) };
+    let fields = match &ask.kind {
+        Kind::Chart(_) => chart_fields(answer)?,
+        _ => ChartFields::default(),
+    };
+    match &ask.kind {
+        _ if ask.head_only => Ok(()),
+        Kind::Chart(chart) => check_chart(chart, body, &fields, context),
+        Kind::Udf(udf) => udf.check(body, &context.books, context.clocks().unix.0),
+        Kind::Prometheus => check_prometheus(body, context),
+        Kind::Piece(piece) => {
+            let answer = Some(answer).filter(|it| it.status == 200);
+            piece.check(answer, &read_json(body)?, &context.books)
+        }
+        kind => check_data(kind, &read_json(body)?, context),
     }
-    if ask.head_only {
-        return Ok(());
-    }
-    if let Kind::Udf(udf) = &ask.kind {
-        return udf.check(body, &context.books, context.clocks().unix.0);
-    }
-    if let Kind::Prometheus = ask.kind {
-        return check_prometheus(body, context);
-    }
+}
+
+/// A body as JSON.
+pub fn read_json(body: &[u8]) -> Result<Json, String> {
     let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
-    let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
-    if let Kind::Piece(piece) = &ask.kind {
-        let answer = Some(answer).filter(|it| it.status == 200);
-        return piece.check(answer, &json, &context.books);
-    }
-    check_data(&ask.kind, &json, context)
+    Json::parse(text).map_err(|why| format!("{why} in {text}"))
 }
 
 /// One tag of one address stands for one body, and what may be kept for an hour does not change.
-fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<(), String> {
+fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context) -> Verdict {
     let Some(tag) = answer.field("ETag")? else {
         return ensure(!ask.kind.is_tagged(), || "it has no tag".to_string());
     };
@@ -492,12 +483,11 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
     Ok(())
 }
 
-fn check_error(ask: &Ask, answer: &Answer) -> Result<(), String> {
+fn check_error(ask: &Ask, answer: &Answer) -> Verdict {
     if answer.status == 204 || ask.head_only {
         return Ok(());
     }
-    let text = std::str::from_utf8(&answer.body).map_err(|_| "the body is no text")?;
-    let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
+    let json = read_json(&answer.body)?;
     let whole = json.keys() == ["status", "code", "message", "param"];
     if answer.status >= 400 && (!whole || json["status"] != i64::from(answer.status)) {
         // Health says what it says with 503 too.
@@ -508,7 +498,7 @@ fn check_error(ask: &Ask, answer: &Answer) -> Result<(), String> {
 }
 
 /// Whether there was a reason not to answer with data.
-fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<(), String> {
+fn check_refusal(ask: &Ask, answer: &Answer, context: &Context) -> Verdict {
     let books = context.books;
     let known = |market: usize| books.known(market);
     let lists = context.ledgers.iter().map(|l| l.has_list(context.span));
@@ -602,12 +592,7 @@ fn max_age(answer: &Answer) -> Result<Option<u64>, String> {
     age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
 }
 
-fn check_chart(
-    ask: &ChartAsk,
-    body: &[u8],
-    fields: &ChartFields,
-    context: &Context<'_>,
-) -> Result<(), String> {
+fn check_chart(ask: &ChartAsk, body: &[u8], fields: &ChartFields, context: &Context) -> Verdict {
     let rows = read_rows(body, ask.text)?;
     let books = context.books;
     let verdict = books.check_chart(ask, &rows, fields);
@@ -617,7 +602,7 @@ fn check_chart(
     })
 }
 
-fn check_data(kind: &Kind, json: &Json, context: &Context<'_>) -> Result<(), String> {
+fn check_data(kind: &Kind, json: &Json, context: &Context) -> Verdict {
     let books = context.books;
     match kind {
         Kind::Quote { market, source, text } => books.check_quote(json, *market, *source, *text),
@@ -660,8 +645,8 @@ fn check_quotes(
     markets: &[usize],
     (strangers, names): (usize, usize),
     text: bool,
-    books: &Books<'_>,
-) -> Result<(), String> {
+    books: &Books,
+) -> Verdict {
     let (quotes, errors) = (json["quotes"].items(), json["errors"].items());
     // A symbol that is not known under any name is not known to be the same under two.
     let least = markets.len() + strangers;
@@ -685,7 +670,7 @@ fn check_quotes(
     }
 }
 
-fn check_categories(json: &Json, books: &Books<'_>) -> Result<(), String> {
+fn check_categories(json: &Json, books: &Books) -> Verdict {
     for category in json["categories"].items() {
         let id = category["id"].text().unwrap_or_default();
         let of_quote = |market: &usize| {
@@ -706,7 +691,7 @@ fn check_categories(json: &Json, books: &Books<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn check_metrics(json: &Json, context: &Context<'_>) -> Result<(), String> {
+fn check_metrics(json: &Json, context: &Context) -> Verdict {
     let (http, open) = (&json["http"], context.clients_open());
     if http["connectionsOpen"] != open as i64 {
         return Err(format!("{open} connections, not {}", http["connectionsOpen"]));
@@ -726,7 +711,7 @@ fn check_metrics(json: &Json, context: &Context<'_>) -> Result<(), String> {
 
 /// Every line is a comment or a name with a value; every connection is open or closed for one
 /// reason.
-fn check_prometheus(body: &[u8], context: &Context<'_>) -> Result<(), String> {
+fn check_prometheus(body: &[u8], context: &Context) -> Verdict {
     let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
     let (mut closed, mut total) = (0, 0);
     for line in text.lines().filter(|line| !line.starts_with('#')) {

@@ -10,7 +10,7 @@
 
 use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
 use super::quotes::Books;
-use super::trace::ensure;
+use super::trace::{Verdict, ensure};
 use super::truth::{REREAD, Truth};
 use crate::support::naive::{base_of, candle_at, length_ms, roll_up};
 
@@ -118,12 +118,7 @@ struct Chart<'a> {
 
 impl Books<'_> {
     /// A chart.
-    pub fn check_chart(
-        &self,
-        ask: &ChartAsk,
-        rows: &[ChartRow],
-        fields: &ChartFields,
-    ) -> Result<(), String> {
+    pub fn check_chart(&self, ask: &ChartAsk, rows: &[ChartRow], fields: &ChartFields) -> Verdict {
         let ledger = self.ledgers.iter().position(|l| l.id == fields.source);
         let source = ledger.ok_or_else(|| format!("Chart-Source is {:?}", fields.source))?;
         if ask.source.is_some_and(|asked| asked != source) {
@@ -174,7 +169,7 @@ impl Books<'_> {
         rows: &[ChartRow],
         begin: Option<i64>,
         newest: i64,
-    ) -> Result<(), String> {
+    ) -> Verdict {
         let source = ask.source.ok_or("no source")?;
         let base = base_of(ask.interval);
         let length = length_ms(base).expect("stored");
@@ -198,7 +193,7 @@ impl Books<'_> {
 }
 
 impl Chart<'_> {
-    fn check_shape(&self) -> Result<(), String> {
+    fn check_shape(&self) -> Verdict {
         let ask = self.ask;
         if self.rows.len() > ask.limit {
             return Err(format!("{} rows, {} allowed", self.rows.len(), ask.limit));
@@ -257,7 +252,7 @@ impl Chart<'_> {
         choices.into_iter().collect()
     }
 
-    fn check_rows(&self) -> Result<(), String> {
+    fn check_rows(&self) -> Verdict {
         let last_closed = self.fields.last_closed.unwrap_or(i64::MIN);
         let mut previous: Option<&ChartRow> = None;
         for row in self.rows {
@@ -292,7 +287,7 @@ impl Chart<'_> {
     }
 
     /// A candle that is forming or provisional is made of what was said of its market at its time.
-    fn check_open(&self, (open, figures): &ChartRow) -> Result<(), String> {
+    fn check_open(&self, (open, figures): &ChartRow) -> Verdict {
         let (first, end) = self.slots_of(*open);
         ensure(first <= self.present.1, || "it has not begun".to_string())?;
         let rows = self.seen().flat_map(|candles| candles.said.range(first..end));
@@ -321,11 +316,7 @@ impl Chart<'_> {
     }
 
     /// A candle where nothing was traded: flat, at the close before it.
-    fn check_flat(
-        &self,
-        previous: Option<&ChartRow>,
-        (open, figures): &ChartRow,
-    ) -> Result<(), String> {
+    fn check_flat(&self, previous: Option<&ChartRow>, (open, figures): &ChartRow) -> Verdict {
         let [o, h, l, c, v] = figures;
         let flat = o == h && h == l && l == c && v == "0";
         let joined = match previous {
@@ -343,7 +334,7 @@ impl Chart<'_> {
         ensure(flat && joined, || format!("it is no flat candle after {previous:?}"))
     }
 
-    fn check_last_closed(&self) -> Result<(), String> {
+    fn check_last_closed(&self) -> Verdict {
         let Some(last) = self.fields.last_closed else {
             return Ok(());
         };
@@ -373,7 +364,7 @@ impl Chart<'_> {
     }
 
     /// Only where nothing was traded is a gap.
-    fn check_gaps(&self) -> Result<(), String> {
+    fn check_gaps(&self) -> Verdict {
         let Some((first, _)) = self.range() else {
             return Ok(());
         };
@@ -393,7 +384,7 @@ impl Chart<'_> {
     }
 
     /// Of every closed slot of the asked range some answer told, and what was traded is here.
-    fn check_complete(&self) -> Result<(), String> {
+    fn check_complete(&self) -> Verdict {
         let Some((first, end)) = self.range() else {
             return Ok(());
         };
@@ -426,7 +417,7 @@ impl Chart<'_> {
     }
 
     /// It never changes again: it has an end, all of it is final, and is what is final.
-    fn check_final(&self) -> Result<(), String> {
+    fn check_final(&self) -> Verdict {
         let why = "may be kept for an hour, but";
         ensure(self.fields.complete, || format!("it {why} is not complete"))?;
         let cut = self.fields.next.as_ref().and(self.rows.last());

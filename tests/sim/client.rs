@@ -4,7 +4,7 @@
 //! time has come, and says when it wants to act again.
 
 use super::answers::{Conversation, Pending};
-use super::grammar::Grammar;
+use super::grammar::{Ask, Grammar};
 use super::listeners::Listener;
 use super::udf::Adapter;
 use super::weather::SECOND;
@@ -155,6 +155,8 @@ pub struct Client {
     pub listener: Option<Box<Listener>>,
     /// What asks in its place.
     pub adapter: Option<Box<Adapter>>,
+    /// All that it asks for.
+    pub only: Option<Ask>,
     pub link: Option<marketd::table::Key>,
     pub rng: Rng,
     /// Bytes of requests that were begun and not sent.
@@ -189,6 +191,7 @@ impl Client {
             talk: Conversation::default(),
             listener: None,
             adapter: None,
+            only: None,
             link: None,
             rng,
             outbox: Vec::new(),
@@ -267,7 +270,10 @@ impl Client {
                     let ask = adapter.next(last.as_ref(), grammar, &mut self.rng);
                     ask.unwrap_or_else(|why| panic!("a charting library: {why}"))
                 }
-                None => grammar.ask(&mut self.rng, &self.nature, etag),
+                None => match self.only.take() {
+                    Some(ask) => ask,
+                    None => grammar.ask(&mut self.rng, &self.nature, etag),
+                },
             };
             self.outbox.extend_from_slice(&ask.bytes);
             self.begun += 1;

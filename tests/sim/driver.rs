@@ -6,10 +6,10 @@
 //! who judge it.
 
 use super::answers::{Allowance, Context};
+use super::exchange::Task;
 use super::exchange::{InFlight, Meaning, Reached};
 use super::ledger::{Moment, Tri};
 use super::quotes::Books;
-use super::replies::Task;
 use super::trace::excerpt;
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};

@@ -1,9 +1,9 @@
 //! How each run ends: the weather clears and the clients leave, and all must be well again; or
 //! the daemon is told to stop in the middle of it.
 
-use super::answers::{Answer, Pending};
+use super::answers::Answer;
 use super::charts::ChartAsk;
-use super::client::{Ending, Nature, Stage};
+use super::client::{Nature, Stage};
 use super::grammar::{Ask, Kind};
 use super::ledger::Words;
 use super::lists::List;
@@ -48,36 +48,19 @@ impl World {
     /// A client that asks for one thing, and its answer.
     fn ask(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> Answer {
         let side = self.service_at(target);
-        let nature = Nature { pause: 100, think: 100, ending: Ending::Stay, ..Nature::plain(side) };
+        let nature = Nature { requests: 1, pause: 100, think: 100, ..Nature::plain(side) };
         let at = add_client(self, nature, 0, rng);
-        let ask = Ask::plain(target.to_string(), kind);
-        let bytes = ask.bytes.clone();
-        let end = bytes.len() as u64;
-        let arrived = None;
-        self.clients[at].talk.pending.push_back(Pending { ask, end, arrived });
+        self.clients[at].only = Some(Ask::plain(target.to_string(), kind));
         let limit = self.now + 10 * SECOND;
-        let mut sent = false;
         while self.clients[at].talk.last.is_none() {
-            self.step(limit);
-            if let Some(key) = self.clients[at].link.filter(|_| !sent) {
-                sent = true;
-                self.links.get_mut(&key).expect("it has connected").deliver(&bytes);
-                self.wake(key);
-            }
             if self.now >= limit {
                 self.fail(&format!("{target} is not answered in ten seconds"));
             }
+            self.step(limit);
         }
-        let answer = self.clients[at].talk.last.take().expect("it is there");
-        if let Some(key) = self.clients[at].link {
-            let link = self.links.get_mut(&key).expect("it is still here");
-            link.end();
-            link.deaf = true;
-            self.clients[at].stage = Stage::Gone;
-            self.wake(key);
-            self.turn();
-        }
-        answer
+        // It leaves.
+        self.run_until(self.now + SECOND / 100);
+        self.clients[at].talk.last.take().expect("it is there")
     }
 
     fn ask_json(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> (u16, Json) {

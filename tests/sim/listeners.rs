@@ -12,8 +12,8 @@ use super::client::{Ending, Nature, Stage};
 use super::grammar::{address, decimals};
 use super::ledger::Tri;
 use super::setup::add_client;
-use super::trace::ensure;
 use super::trace::excerpt;
+use super::trace::{Verdict, ensure};
 use super::wire::Peer;
 use super::world::World;
 use crate::support::message::{field, parse_head};
@@ -115,7 +115,7 @@ impl Listener {
     }
 
     /// The daemon has made these bytes.
-    pub fn made(&mut self, bytes: &[u8], context: &Context<'_>) -> Result<(), String> {
+    pub fn made(&mut self, bytes: &[u8], context: &Context) -> Verdict {
         self.made += bytes.len() as u64;
         self.raw.extend_from_slice(bytes);
         if self.stage == Heard::Nothing {
@@ -132,7 +132,7 @@ impl Listener {
         Ok(())
     }
 
-    fn read_head(&mut self, context: &Context<'_>) -> Result<(), String> {
+    fn read_head(&mut self, context: &Context) -> Verdict {
         let Some((head, used)) = parse_head(&self.raw)? else {
             return Ok(());
         };
@@ -161,7 +161,7 @@ impl Listener {
         })
     }
 
-    fn unframe(&mut self) -> Result<(), String> {
+    fn unframe(&mut self) -> Verdict {
         let bad = |what: &str| Err(format!("a chunk {what}"));
         if self.is_old {
             self.text.push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.raw)));
@@ -190,7 +190,7 @@ impl Listener {
         Ok(())
     }
 
-    fn take_block(&mut self, block: &str, context: &Context<'_>) -> Result<(), String> {
+    fn take_block(&mut self, block: &str, context: &Context) -> Verdict {
         let (mut name, mut data, mut id) = ("", "", None);
         for line in block.split('\n') {
             match line.split_once(": ") {
@@ -221,7 +221,7 @@ impl Listener {
         Ok(())
     }
 
-    fn take_quote(&mut self, data: &str, context: &Context<'_>) -> Result<(), String> {
+    fn take_quote(&mut self, data: &str, context: &Context) -> Verdict {
         let quote = Json::parse(data)?;
         let symbol = quote["symbol"].text().unwrap_or_default().to_string();
         let books = context.books;
@@ -240,7 +240,7 @@ impl Listener {
         Ok(())
     }
 
-    fn take_gone(&mut self, data: &str, context: &Context<'_>) -> Result<(), String> {
+    fn take_gone(&mut self, data: &str, context: &Context) -> Verdict {
         let gone = Json::parse(data)?;
         let symbol = gone["symbol"].text().unwrap_or_default().to_string();
         let code = gone["code"].text().unwrap_or_default();
@@ -266,7 +266,7 @@ impl Listener {
         })
     }
 
-    fn take_candle(&mut self, data: &str) -> Result<(), String> {
+    fn take_candle(&mut self, data: &str) -> Verdict {
         let candle = Json::parse(data)?;
         let chart = format!("{} {}", candle["symbol"], candle["interval"]);
         let open = candle["candle"][0].integer().ok_or("no open time")?;

@@ -10,7 +10,7 @@ use super::charts::{ChartAsk, ChartFields, is_complete, read_rows};
 use super::grammar::{address, decimals};
 use super::ledger::Tri;
 use super::quotes::Books;
-use super::trace::ensure;
+use super::trace::{Verdict, ensure};
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::naive::fixed;
@@ -98,7 +98,7 @@ impl Piece {
     }
 
     /// Whether the list has a row of a market.
-    fn has(&self, market: usize, books: &Books<'_>) -> Tri {
+    fn has(&self, market: usize, books: &Books) -> Tri {
         let symbol = &books.symbols[market];
         let quote = symbol.split('/').nth(1).unwrap_or_default();
         match &self.list {
@@ -124,12 +124,7 @@ impl Piece {
     }
 
     /// Judges an answer. `answer`: none if only the body is known.
-    pub fn check(
-        &self,
-        answer: Option<&Answer>,
-        json: &Json,
-        books: &Books<'_>,
-    ) -> Result<(), String> {
+    pub fn check(&self, answer: Option<&Answer>, json: &Json, books: &Books) -> Verdict {
         let rows = self.rows(json);
         let mut shown: Vec<usize> = Vec::new();
         for row in rows {
@@ -178,7 +173,7 @@ impl Piece {
     }
 
     /// What a list says of itself; and nothing is missing in a whole one.
-    fn check_all(&self, json: &Json, shown: &[usize], books: &Books<'_>) -> Result<(), String> {
+    fn check_all(&self, json: &Json, shown: &[usize], books: &Books) -> Verdict {
         let is_whole = self.limit.is_none() && self.offset == 0;
         let is_missing =
             |market: &usize| self.has(*market, books) == Tri::Yes && !shown.contains(market);
@@ -197,7 +192,7 @@ impl Piece {
         ensure(is_right, || format!("{} rows in {json}", shown.len()))
     }
 
-    fn check_links(&self, links: &str, total: usize) -> Result<(), String> {
+    fn check_links(&self, links: &str, total: usize) -> Verdict {
         let next = self.limit.map(|limit| self.offset + limit);
         let next = next.filter(|next| *next < total);
         let found = next_offset(links);
@@ -206,7 +201,7 @@ impl Piece {
         })
     }
 
-    fn check_order(&self, rows: &[Json]) -> Result<(), String> {
+    fn check_order(&self, rows: &[Json]) -> Verdict {
         let Some(sort) = self.sort.or(self.descending.map(|_| "symbol")) else {
             return Ok(());
         };
@@ -258,7 +253,7 @@ pub struct Several {
 
 impl Several {
     /// Judges an answer.
-    pub fn check(&self, json: &Json, books: &Books<'_>) -> Result<(), String> {
+    pub fn check(&self, json: &Json, books: &Books) -> Verdict {
         let symbols = self.asks.iter().map(|ask| books.symbols[ask.market].as_str());
         let mut shown = json.keys().into_iter();
         let mut missing = 0;

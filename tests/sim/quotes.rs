@@ -1,7 +1,7 @@
 //! Whether an answer about quotes says what the exchanges said, and nothing else.
 
 use super::ledger::{Ledger, Quoted, Span, Tri, Window};
-use super::trace::ensure;
+use super::trace::{Verdict, ensure};
 use super::truth::Figures;
 use super::world::World;
 use crate::support::{FIGURES, Json};
@@ -81,7 +81,7 @@ impl<'a> Books<'a> {
         market: usize,
         source: Option<usize>,
         text: bool,
-    ) -> Result<(), String> {
+    ) -> Verdict {
         let begin = ["symbol", "base", "quote", "source"];
         let members = [&begin[..], &FIGURES, &["timestamp", "receivedAt", "stale"]].concat();
         ensure(quote.keys() == members, || format!("a quote's members are {:?}", quote.keys()))?;
@@ -122,7 +122,7 @@ impl<'a> Books<'a> {
     }
 
     /// The values of a quote as charting libraries get them.
-    pub fn check_values(&self, market: usize, shown: &Json) -> Result<(), String> {
+    pub fn check_values(&self, market: usize, shown: &Json) -> Verdict {
         const NAMES: [(&str, &str); 9] = [
             ("lp", "last"),
             ("ch", "change"),
@@ -147,7 +147,7 @@ impl<'a> Books<'a> {
     }
 
     /// A market of a category.
-    pub fn check_market(&self, market: &Json, text: bool) -> Result<(), String> {
+    pub fn check_market(&self, market: &Json, text: bool) -> Verdict {
         const MEMBERS: &str = "symbol base quote active source last percentage quoteVolume \
                                timestamp receivedAt stale";
         ensure(market.keys().join(" ") == MEMBERS, || {
@@ -175,8 +175,8 @@ impl<'a> Books<'a> {
         shown: &Json,
         market: usize,
         asked: Option<usize>,
-        compare: &dyn Fn(&Figures, &Json) -> Result<(), String>,
-    ) -> Result<(), String> {
+        compare: &dyn Fn(&Figures, &Json) -> Verdict,
+    ) -> Verdict {
         let id = shown["source"].text().unwrap_or_default();
         let source = self.ledgers.iter().position(|ledger| ledger.id == id);
         let source = source.ok_or_else(|| format!("{id:?} is no source"))?;
@@ -239,8 +239,8 @@ fn check_one(
     shown: &Json,
     stale: bool,
     span: Span,
-    compare: &dyn Fn(&Figures, &Json) -> Result<(), String>,
-) -> Result<(), String> {
+    compare: &dyn Fn(&Figures, &Json) -> Verdict,
+) -> Verdict {
     let quoted = &state.1;
     let figures = quoted.figures.as_deref().ok_or("it was dropped")?;
     compare(figures, shown)?;

@@ -49,8 +49,11 @@ pub fn seconds(us: u64) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
+/// What a judge finds: why something is wrong, if it is.
+pub type Verdict = Result<(), String>;
+
 /// An error with this reason, unless something is so.
-pub fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+pub fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Verdict {
     if is_so { Ok(()) } else { Err(why()) }
 }
 

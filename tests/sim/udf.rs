@@ -6,13 +6,13 @@
 //! by what was traded: no closed candle is missing from its first one on, and where there is none, there was
 //! none.
 
-use super::answers::Answer;
+use super::answers::{Answer, read_json};
 use super::charts::{ChartAsk, ChartFields, ChartRow};
 use super::grammar::{Ask, Grammar, Kind, address};
 use super::ledger::Tri;
 use super::lists::{SEARCHES, finds};
 use super::quotes::Books;
-use super::trace::ensure;
+use super::trace::{Verdict, ensure};
 use super::weather::SECOND;
 use crate::support::naive::{INTERVALS, candle_at, length_ms};
 use crate::support::{Json, Rng};
@@ -109,7 +109,7 @@ impl Page {
     }
 
     /// Judges an answer.
-    fn check(&self, json: &Json, books: &Books<'_>) -> Result<(), String> {
+    fn check(&self, json: &Json, books: &Books) -> Verdict {
         let ledger = &books.ledgers[self.source];
         let is_tracked = ledger.tracks(self.market, books.span);
         let found = self.read(json)?;
@@ -182,17 +182,12 @@ impl UdfAsk {
     }
 
     /// Judges an answer.
-    pub fn check(&self, body: &[u8], books: &Books<'_>, unix_ms: i64) -> Result<(), String> {
-        let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
-        if let UdfAsk::Time = self {
-            let shown: i64 = text.parse().map_err(|_| text.to_string())?;
-            return ensure(shown == unix_ms.div_euclid(1000), || {
-                format!("it is {unix_ms}, and not {shown}")
-            });
-        }
-        let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
+    pub fn check(&self, body: &[u8], books: &Books, unix_ms: i64) -> Verdict {
+        let json = read_json(body)?;
         match self {
-            UdfAsk::Time => Ok(()),
+            UdfAsk::Time => ensure(json == unix_ms.div_euclid(1000), || {
+                format!("it is {unix_ms}, and not {json}")
+            }),
             UdfAsk::Config => check_config(&json, books),
             UdfAsk::Search(text) => check_search(text, &json, books),
             UdfAsk::Symbol(market) => {
@@ -212,7 +207,7 @@ impl UdfAsk {
     }
 }
 
-fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
+fn check_config(json: &Json, books: &Books) -> Verdict {
     let shown = json["exchanges"].items().iter();
     let shown: Vec<&str> = shown.filter_map(|it| it["value"].text()).collect();
     let is_wrong = |it: &&super::ledger::Ledger| match it.is_there(books.span) {
@@ -226,7 +221,7 @@ fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
     }
 }
 
-fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String> {
+fn check_search(text: &str, json: &Json, books: &Books) -> Verdict {
     let mut shown = Vec::new();
     for item in json.items() {
         let market = books.market(item["symbol"].text().unwrap_or_default())?;
@@ -247,7 +242,7 @@ fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String
     }
 }
 
-fn check_quotes(markets: &[usize], json: &Json, books: &Books<'_>) -> Result<(), String> {
+fn check_quotes(markets: &[usize], json: &Json, books: &Books) -> Verdict {
     let items = json["d"].items();
     if items.len() != markets.len() {
         return Err(format!("{} markets were asked for: {json}", markets.len()));

@@ -13,9 +13,9 @@ use super::exchange::{Exchange, Step};
 use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment, Offsets};
 use super::reload::Reload;
-use super::schedule::Schedule;
-use super::trace::{Trace, seconds, us};
+use super::trace::{Trace, Verdict, seconds, us};
 use super::truth::Truth;
+use super::watch::Schedule;
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
@@ -209,7 +209,7 @@ impl World {
 
     /// Checks, and ends the run where the check fails.
     #[track_caller]
-    pub fn check(&self, verdict: Result<(), String>, about: &dyn Fn() -> String) {
+    pub fn check(&self, verdict: Verdict, about: &dyn Fn() -> String) {
         if let Err(why) = verdict {
             self.fail(&format!("{}: {why}", about()));
         }

@@ -11,8 +11,7 @@
 //! - [`generated`]: made-up markets of any number, a pure function of seed and time
 //! - [`client`]: `Client` and `get`, a strict client over a plain socket
 //! - [`events`]: `EventSource`, the same for a stream of server-sent events
-//! - [`daemon`]: `Marketd`, the built binary in a directory of its own
-//! - [`looks`]: what tests ask it again and again
+//! - [`daemon`]: `Marketd`, the built binary in a directory of its own, and what tests ask it again and again
 //! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
 //! - [`proxy`]: `Proxy`, which opens tunnels, `peer`, which says what it is told to say,
 //!   and `BlackHole`, which says nothing
@@ -23,7 +22,7 @@
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`schema`]: whether a value is what a JSON schema says
 //! - [`naive`]: decimals, calendars and roll-ups done the slow way
-//! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`; [`damage`]: what it does to messages
+//! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`, and what they do to messages
 #![allow(
     dead_code,
     unused_imports,
@@ -50,13 +49,11 @@ pub mod binance;
 pub mod chance;
 pub mod client;
 pub mod daemon;
-pub mod damage;
 pub mod events;
 pub mod exchange;
 pub mod fixtures;
 pub mod generated;
 pub mod json;
-pub mod looks;
 pub mod manual;
 pub mod message;
 pub mod naive;
@@ -97,15 +94,14 @@ pub const FIGURES: [&str; 12] = [
 ];
 
 pub use binance::{Binance, ServerTime};
-pub use chance::{Rng, for_each_seed, seed_after_seed};
+pub use chance::{Rng, damaged, for_each_seed, seed_after_seed};
 pub use client::{Client, ClientError, Response, get, get_with, head, pipeline, request};
 pub use daemon::{Finished, Launch, Marketd};
-pub use damage::damaged;
+pub use daemon::{await_answer, await_health, count, metrics, read, sample};
 pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
-pub use looks::{await_answer, await_health, count, metrics, read, sample};
 pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use redis::{Answer, Redis};
 pub use relay::{Passage, Relay};

@@ -115,7 +115,7 @@ impl Clients {
 
     /// Takes in a new configuration, in place of one with these limits.
     pub fn reconfigure(&mut self, old: &Limits, cx: &mut Context) {
-        cx.compressed.set_most(cx.config.limits.compressed_bytes);
+        cx.compressed.most_bytes = cx.config.limits.compressed_bytes;
         self.responses.reconfigure(old, &cx.config);
     }
 
@@ -220,7 +220,7 @@ impl Clients {
     /// True if there is something to sweep, or memory that may be given back.
     fn is_swept(&self, cx: &Context) -> bool {
         !self.connections.is_empty()
-            || cx.compressed.is_keeping()
+            || cx.compressed.bytes > 0
             || self.responses.heads.has_responses
             || self.peak_bytes >= CROWD_BYTES
     }

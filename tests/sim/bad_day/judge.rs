@@ -4,7 +4,7 @@
 //! by which marketd comes to its claims.
 
 use super::super::charts::{ChartRow, read_rows};
-use super::super::trace::ensure;
+use super::super::trace::{Verdict, ensure};
 use super::market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use crate::support::Json;
 use crate::support::message::field;
@@ -175,7 +175,7 @@ impl Chart<'_> {
     }
 
     /// Only what has closed is called closed, and something was traded in it.
-    fn check_closed(&self) -> Result<(), String> {
+    fn check_closed(&self) -> Verdict {
         let Some(last) = self.last_closed else { return Ok(()) };
         if last + self.length > self.asked.clock.1 + TOLERANCE_MS {
             return Err(format!("{last} is called closed"));
@@ -185,7 +185,7 @@ impl Chart<'_> {
         hollow.map_or(Ok(()), |open| Err(format!("nothing was traded at {open}")))
     }
 
-    fn check_gaps(&self) -> Result<(), String> {
+    fn check_gaps(&self) -> Verdict {
         // A slot that forms has no candle yet either.
         let closed = self.closed();
         let end = self.asked.clock.1.div_euclid(self.length) + 1;
@@ -208,7 +208,7 @@ impl Chart<'_> {
     }
 
     /// What is complete lacks nothing that was traded.
-    fn check_complete(&self) -> Result<(), String> {
+    fn check_complete(&self) -> Verdict {
         if !self.is_complete {
             return ensure(!self.asked.is_calm, || {
                 "it is not complete, though all has been well for long".to_string()
@@ -221,7 +221,7 @@ impl Chart<'_> {
     }
 
     /// What is settled is final, and everything else was told at some time.
-    fn check_figures(&self) -> Result<(), String> {
+    fn check_figures(&self) -> Verdict {
         for slot in self.closed() {
             let Some(shown) = self.shows(slot) else { continue };
             let open = slot * self.length;
