@@ -37,7 +37,7 @@ fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
     let mut quotes = batch(0).quotes;
     let (name, quote) = quotes.pop_first().expect("a batch has a quote");
     quotes.insert(QuoteName { source: "quiet".into(), ..name }, quote);
-    bench.write(1, Batch { quotes, ..batch(0) }).expect("a sound disk");
+    bench.put(Batch { quotes, ..batch(0) });
     bench.stop();
     // How many markets got the other id, and how many candles.
     let rename = |old, new| {
@@ -84,7 +84,7 @@ fn every_answer_wakes_the_loop() {
     };
     let mut bench =
         Bench::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
-    bench.write(0, batch(0)).expect("a sound disk");
+    bench.put(batch(0));
     assert!(bench.load().2.is_ok());
     bench.stop();
     // Opened, written, heads, quotes, loaded, stopped.
@@ -123,19 +123,19 @@ fn evictions_of_many_series_are_one_batch() {
     for number in 0..count {
         *all.of(&series(number)) = one.of(&name(0)).clone();
     }
-    bench.write(0, all).expect("a sound disk");
+    bench.put(all);
     let before = |number: usize| START[0] + number as i64 % 10;
     let mut old = Batch::default();
     // The last three were never stored.
     (0..count + 3).for_each(|number| old.of(&series(number)).evict(before(number)));
-    let written = bench.write(1, old).expect("a sound disk");
+    let written = bench.put(old);
     let candles = world::expected(0, 1);
     let gone = |number: usize| candles.range(..before(number)).count() as u64;
     assert_eq!(written.evicted, (0..count).map(gone).sum::<u64>());
     for number in 0..count + 3 {
         let left = if number < count { candles.len() as u64 - gone(number) } else { 0 };
-        let mut found = written.series.iter().filter(|it| it.name == series(number));
-        assert_eq!(found.next().map(|it| it.extent.count), Some(left));
+        let mut found = written.extents.iter().filter(|(name, _)| *name == series(number));
+        assert_eq!(found.next().map(|(_, extent)| extent.count), Some(left));
     }
 }
 
@@ -156,7 +156,7 @@ fn a_person_reads_the_file_while_it_is_written() {
     let texts = "SELECT source, symbol, interval, time, open_text, high_text, low_text, close_text,
         volume_text FROM candles LIMIT 3";
     for number in 0..25 {
-        bench.write(number, batch(number)).expect("a sound disk");
+        bench.put(batch(number));
         assert_eq!(lines(texts).len(), 3);
     }
     let first = world::expected(0, 25);
@@ -198,15 +198,15 @@ fn a_person_reads_the_file_while_it_is_written() {
 #[test]
 fn a_person_who_writes_makes_one_batch_wait() {
     let (_dir, path, mut bench) = Bench::fresh();
-    bench.write(0, batch(0)).expect("a sound disk");
+    bench.put(batch(0));
     let shell = Bench::shell(&path);
     shell.execute_batch("BEGIN IMMEDIATE; CREATE TABLE notes (text)").expect("sql");
-    let failed = bench.write(1, batch(1)).expect_err("somebody is writing");
-    assert!(matches!(failed.error, StoreError::Busy(_)), "{:?}", failed.error);
-    assert_eq!(*failed.batch, batch(1), "the batch comes back");
+    let (error, back) = bench.write(batch(1)).expect_err("somebody is writing");
+    assert!(matches!(error, StoreError::Busy(_)), "{error:?}");
+    assert_eq!(*back, batch(1), "the batch comes back");
     world::check(&mut bench, 1..=1);
     shell.execute_batch("COMMIT").expect("sql");
-    bench.write(1, *failed.batch).expect("nobody is writing");
+    bench.put(*back);
     world::check(&mut bench, 2..=2);
     bench.stop();
     drop(shell);

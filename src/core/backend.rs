@@ -34,8 +34,8 @@ pub struct Backend {
     next_wake: Cell<Option<NextWake>>,
     /// [`History::pace`] at the last call of [`Backend::relay`].
     pace: Pace,
-    /// [`History::loads`] at the last call of [`Backend::relay`].
-    loads: [bool; 4],
+    /// [`History::load_stage`] at the last call of [`Backend::relay`].
+    load_stage: u8,
     /// True if a load has ended since the last call of [`Backend::take_restored`].
     has_restored: bool,
     /// True if something has come that a client may wait for.
@@ -69,7 +69,7 @@ impl Backend {
         let history = History::new(cx.now);
         Backend {
             pace: history.pace(),
-            loads: history.loads(),
+            load_stage: history.load_stage(),
             has_restored: false,
             history,
             cluster: OptionalCluster(Cluster::new(&mut sources, cx)),
@@ -319,8 +319,8 @@ impl Backend {
     fn relay(&mut self, cx: &mut Context) {
         let Backend { sources, history, .. } = self;
         let pace = std::mem::replace(&mut self.pace, history.pace());
-        let loads = std::mem::replace(&mut self.loads, history.loads());
-        let has_restored = loads.iter().zip(self.loads).any(|(was, is)| *was && !is);
+        let load_stage = std::mem::replace(&mut self.load_stage, history.load_stage());
+        let has_restored = self.load_stage < load_stage;
         // Sources may wait for room in the history, or for a load.
         if self.pace > pace || has_restored {
             sources.wake_up(cx.now);

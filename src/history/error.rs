@@ -1,10 +1,19 @@
-//! The errors of the history file, with texts for the person who runs marketd.
+//! What marks the history file, and its errors, with texts for the person who runs marketd.
 //!
 //! An [`OpenError`] says why the file cannot be used, a [`StoreError`] why a job failed.
 
-use super::{APPLICATION_ID, VERSION};
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// Marks the file as marketd's among all SQLite files: `mktd`.
+pub const APPLICATION_ID: u32 = 0x6d6b_7464;
+
+/// The version of the tables that this build writes.
+pub const VERSION: u32 = 3;
+
+/// The suffix of a write-ahead log whose history file was removed. A person who has moved the file can
+/// rename the log back to its name.
+pub const LOG_SET_ASIDE: &str = "-wal-left";
 
 /// The file cannot be used. It is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +56,7 @@ impl Unusable {
 /// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The file is not open: see the last [`super::Reply::Failed`].
+    /// The file is not open: see the last [`Failed`](super::Reply::Failed).
     NotOpen,
     /// The disk is full.
     Full(String),

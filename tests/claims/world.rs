@@ -430,13 +430,12 @@ impl Peers for Market {
 
     #[cfg(feature = "sqlite")]
     fn work(&mut self, job: DiskJob, _: u64) -> Vec<Reply> {
-        use marketd::history::{StoreError, Unwritten};
+        use marketd::history::StoreError;
         let file = self.file.as_mut().expect("there is a file");
         let job = match job {
-            DiskJob::Write { number, batch } if file.is_full => {
-                let error = StoreError::Full("no room".to_string());
-                let result = Err(Unwritten { error, batch });
-                return vec![Reply::Written { number, result }];
+            DiskJob::Write(batch) if file.is_full => {
+                let result = Err(StoreError::Full("no room".to_string()));
+                return vec![Reply::Written { batch, result }];
             }
             job => job,
         };
@@ -602,8 +601,8 @@ pub fn config(backfill: i64) -> Config {
     }
 }
 
-/// The figures of a candle by this time. The whole part of its volume tells how much is booked of it: trades are
-/// booked up to one and a half slots after its end.
+/// The figures of a candle by this time. The whole part of its volume tells how much is booked of it: trades
+/// are booked up to one and a half slots after its end.
 pub fn figures(slot: i64, length: i64, now: i64) -> [String; 5] {
     let booked = match now.saturating_sub((slot + 1) * length) {
         late if late < 0 => 1,

@@ -336,7 +336,7 @@ impl Peers for Day {
 
     /// What is stored stays until it is too old.
     fn work(&mut self, job: DiskJob, us: u64) -> Vec<Reply> {
-        let DiskJob::Write { batch, .. } = &job else {
+        let DiskJob::Write(batch) = &job else {
             return self.disk.work(job, us);
         };
         let mut stored = Vec::new();

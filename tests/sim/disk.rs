@@ -11,7 +11,7 @@ use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::history::{
     Batch, DiskJob, Extent, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead, SeriesName,
-    StoreError, Unusable, Unwritten, Written, WrittenSeries,
+    StoreError, Unusable, Written,
 };
 use marketd::record::{Candle, Edge};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -67,7 +67,7 @@ impl Disk {
 
     /// The daemon has died: what was under way is whole or not there at all.
     pub fn survive(&mut self) {
-        if let Some(DiskJob::Write { batch, .. }) = self.queue.front().cloned()
+        if let Some(DiskJob::Write(batch)) = self.queue.front().cloned()
             && self.rng.chance(1, 2)
         {
             self.write(&batch);
@@ -114,7 +114,7 @@ impl Disk {
         }
         if !self.calm && self.rng.chance(1, 10) && job != DiskJob::Stop {
             let error = match (&job, self.rng.below(3)) {
-                (DiskJob::Write { .. }, 0) => StoreError::Full("no room".to_string()),
+                (DiskJob::Write(_), 0) => StoreError::Full("no room".to_string()),
                 _ => {
                     self.shut_until = Some(now + self.rng.below(2) * self.rng.below(40 * SECOND));
                     StoreError::Io("a bad sector".to_string())
@@ -142,16 +142,11 @@ impl Disk {
             DiskJob::Read(read) => {
                 said.push(Reply::Rows { ticket: read.ticket, result: Ok(self.read(read)) })
             }
-            DiskJob::Write { number, batch } => {
+            DiskJob::Write(batch) => {
                 self.write(&batch);
-                let told = batch.series.iter().map(|(name, changes)| WrittenSeries {
-                    name: name.clone(),
-                    forgotten: changes.forgotten().collect(),
-                    covered: changes.covered().collect(),
-                    extent: self.extent(name),
-                });
-                let result = Ok(Written { series: told.collect(), ..Written::default() });
-                said.push(Reply::Written { number, result });
+                let extents = batch.series.keys().map(|name| (name.clone(), self.extent(name)));
+                let result = Ok(Written { extents: extents.collect(), ..Written::default() });
+                said.push(Reply::Written { batch, result });
             }
             DiskJob::Stop => said.push(Reply::Stopped(Ok(()))),
         }
@@ -219,9 +214,7 @@ fn refused(job: DiskJob, error: StoreError) -> Reply {
     match job {
         DiskJob::Load => Reply::Loaded(Err(error)),
         DiskJob::Read(ReadJob { ticket, .. }) => Reply::Rows { ticket, result: Err(error) },
-        DiskJob::Write { number, batch } => {
-            Reply::Written { number, result: Err(Unwritten { error, batch }) }
-        }
+        DiskJob::Write(batch) => Reply::Written { batch, result: Err(error) },
         DiskJob::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -5,7 +5,7 @@ use crate::support::PATIENCE;
 use crate::support::daemon::TempDir;
 use marketd::history::{
     Batch, DiskJob, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows, SavedQuote,
-    SeriesHead, SeriesName, StoreError, Unwritten, Written,
+    SeriesHead, SeriesName, StoreError, Written,
 };
 use marketd::record::Edge;
 use marketd::store::Store;
@@ -120,21 +120,25 @@ impl Bench {
         self.store().send(job).expect("room in the queue");
     }
 
-    pub fn write(&mut self, number: u64, batch: Batch) -> Result<Written, Unwritten> {
-        let batch = Box::new(batch);
-        self.send(DiskJob::Write { number, batch });
+    /// After an error, the batch comes back whole.
+    pub fn write(&mut self, batch: Batch) -> Result<Written, (StoreError, Box<Batch>)> {
+        self.send(DiskJob::Write(Box::new(batch)));
         self.wait(|answer| match answer {
-            Reply::Written { number: n, result } if n == number => Ok(result),
+            Reply::Written { batch, result } => Ok(result.map_err(|error| (error, batch))),
             other => Err(other),
         })
+    }
+
+    /// Writes a batch to a sound disk.
+    #[track_caller]
+    pub fn put(&mut self, batch: Batch) -> Written {
+        self.write(batch).expect("a sound disk")
     }
 
     /// Writes the batches of these numbers to a sound disk.
     #[track_caller]
     pub fn write_all(&mut self, numbers: Range<u64>) {
-        for number in numbers {
-            self.write(number, batch(number)).expect("a sound disk");
-        }
+        numbers.for_each(|number| drop(self.put(batch(number))));
     }
 
     /// Reads page after page, until there is nothing more or the limit is met.
@@ -214,7 +218,7 @@ impl Bench {
     pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<u64, StoreError> {
         let mut batch = Batch::default();
         batch.of(series).evict(before);
-        let written = self.write(u64::MAX, batch).map_err(|unwritten| unwritten.error)?;
+        let written = self.write(batch).map_err(|(error, _)| error)?;
         Ok(written.evicted)
     }
 

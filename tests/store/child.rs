@@ -187,15 +187,15 @@ fn work(task: Task<'_>) {
         let mut waiting = Box::new(batch(number));
         let mut tries = 0;
         loop {
-            match bench.write(number, *waiting) {
+            match bench.write(*waiting) {
                 Ok(_) => {
                     say(&format!("written {number}"));
                     break;
                 }
-                Err(unwritten) => {
-                    say(&format!("failed {:?}", unwritten.error));
-                    assert_eq!(*unwritten.batch, batch(number), "it comes back whole");
-                    waiting = unwritten.batch;
+                Err((error, back)) => {
+                    say(&format!("failed {error:?}"));
+                    assert_eq!(*back, batch(number), "it comes back whole");
+                    waiting = back;
                 }
             }
             tries += 1;

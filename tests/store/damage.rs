@@ -125,7 +125,7 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
             .collect();
         assert!(before.iter().all(|candle| all.contains(candle)), "{what}");
         partly += u64::from(before != all);
-        let _ = bench.write(BATCHES, batch(BATCHES));
+        let _ = bench.write(batch(BATCHES));
         drop(bench);
         let mut bench = Bench::open(&path);
         let (after, met) = read_all(&mut bench);

@@ -60,7 +60,7 @@ fn eviction_bounds_the_size_of_the_file() {
     let mut bench = Bench::open(&dir.file());
     let (mut settled, mut most) = (0, 0);
     for number in 0..150 {
-        let written = bench.write(number, large(number)).expect("a sound disk");
+        let written = bench.put(large(number));
         for (series, first) in START.into_iter().enumerate() {
             let newest = first + (number as i64 + 1) * 13 * 8;
             bench.evict(&name(series), newest - keep).expect("a sound disk");
@@ -79,7 +79,7 @@ fn eviction_bounds_the_size_of_the_file() {
     for (series, first) in START.into_iter().enumerate() {
         bench.evict(&name(series), newest(first)).expect("a sound disk");
     }
-    let written = bench.write(150, large(150)).expect("a sound disk");
+    let written = bench.put(large(150));
     bench.stop();
     let bytes = std::fs::metadata(dir.file()).expect("it is there").len();
     assert!(bytes >= most, "{bytes} bytes of which {most} held something");
@@ -101,7 +101,7 @@ fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
             let candles = (slot..slot + flush).map(|slot| (slot, Some(world::live(symbol, slot))));
             all.of(series).answered(slot..slot + flush, candles);
         }
-        let written = bench.write(0, all).expect("a sound disk");
+        let written = bench.put(all);
         most = most.max(written.bytes);
         let age = slot + flush - START[0];
         if age % (keep / 20) < flush {

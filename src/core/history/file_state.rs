@@ -5,6 +5,7 @@
 //! Closed -> NotOpen          there is one, and it is about to be opened
 //! NotOpen -> Loading         it is open, and the disk thread reports what it holds
 //! Loading -> On              all of it is reported
+//! On -> Loading              a reload of the configuration has added sources
 //! Loading, On -> NotOpen     it cannot be used for now, or a load failed: each further job tries to open it
 //! NotOpen -> Loading         after `RELOAD`, if no job did
 //! any -> GivenUp             it will not become usable, for example because it is damaged
@@ -19,12 +20,12 @@ use crate::history::{
     DiskJob, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable, VERSION,
 };
 use crate::log_targets::{HISTORY, quoted};
-use crate::market::SeriesKey;
+use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
 /// How long requests for candles wait for the load of a file that was opened.
-const LOADING: Duration = Duration::from_secs(30);
+pub const LOADING: Duration = Duration::from_secs(30);
 
 /// After a failure, how long until the file is loaded again.
 const RELOAD: Duration = Duration::from_secs(30);
@@ -51,9 +52,13 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 pub enum FileState {
     /// It cannot be used for now. It is loaded again at this time, if no other job opens it before.
     NotOpen(Option<Mono>),
-    /// The disk thread reports what the file holds. Requests for candles wait for that until this time.
-    /// `None`: they do not wait.
-    Loading(Option<Mono>),
+    /// The disk thread reports what the file holds.
+    Loading {
+        /// Requests for candles wait for the load until this time. `None`: they do not wait.
+        until: Option<Mono>,
+        /// What the file holds of the sources from this one on is taken in.
+        from: SourceId,
+    },
     /// It can be used.
     On,
     /// Nothing is written to it any more.
@@ -81,17 +86,17 @@ impl FileState {
 
     /// True while it is being loaded. Nothing is written meanwhile.
     pub fn is_loading(&self) -> bool {
-        matches!(self, FileState::Loading(_))
+        matches!(self, FileState::Loading { .. })
     }
 
     /// True while requests for candles wait for the load, which may show that the file holds them.
     pub fn is_awaited(&self) -> bool {
-        matches!(self, FileState::Loading(Some(_)))
+        matches!(self, FileState::Loading { until: Some(_), .. })
     }
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        matches!(self, FileState::NotOpen(_) | FileState::Loading(_) | FileState::On)
+        matches!(self, FileState::NotOpen(_) | FileState::Loading { .. } | FileState::On)
     }
 
     /// True if it is closed, or there is none.
@@ -99,8 +104,8 @@ impl FileState {
         *self == FileState::Closed
     }
 
-    /// It is open: loads it, unless it was open already, or a load has opened it.
-    pub fn opened(&mut self, opened: Opened, cx: &mut Context) {
+    /// It is open. Returns true if it must be loaded: it was not open already, and no load has opened it.
+    pub fn opened(&mut self, opened: Opened, cx: &mut Context) -> bool {
         note_size(opened.bytes, cx);
         if let Some(from) = opened.upgraded_from {
             log::warn!(target: HISTORY, "file upgraded from={from} to={VERSION}");
@@ -114,14 +119,7 @@ impl FileState {
         if std::mem::take(&mut cx.stats.history.unusable) {
             log::info!(target: HISTORY, "file usable again");
         }
-        if matches!(self, FileState::NotOpen(_)) {
-            self.load(Some(cx.now.mono + LOADING), cx);
-        }
-    }
-
-    fn load(&mut self, wait_until: Option<Mono>, cx: &mut Context) {
-        *self = FileState::Loading(wait_until);
-        cx.actions.push_back(Action::Store(DiskJob::Load));
+        matches!(self, FileState::NotOpen(_))
     }
 
     /// It cannot be used, for now or ever. Each further job tries to open it; if there is none, a load does.
@@ -169,22 +167,22 @@ impl FileState {
     /// When [`FileState::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
         match *self {
-            FileState::Loading(due) | FileState::NotOpen(due) => due,
+            FileState::Loading { until: due, .. } | FileState::NotOpen(due) => due,
             _ => None,
         }
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&mut self, cx: &mut Context) {
-        if self.due().is_none_or(|due| due > cx.now.mono) {
-            return;
-        }
-        if self.is_loading() {
-            let after_s = LOADING.as_secs();
-            log::warn!(target: HISTORY, "load slow after_s={after_s} waiting=false");
-            *self = FileState::Loading(None);
-        } else {
-            self.load(None, cx);
+    /// Time has passed. Returns true if it must be loaded again.
+    pub fn handle_timeout(&mut self, now: Now) -> bool {
+        let is_due = self.due().is_some_and(|due| due <= now.mono);
+        match self {
+            FileState::Loading { until, .. } if is_due => {
+                let after_s = LOADING.as_secs();
+                log::warn!(target: HISTORY, "load slow after_s={after_s} waiting=false");
+                *until = None;
+                false
+            }
+            _ => is_due,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The history file as the core sees it: its state, writes, reads and restores.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `refill`, `restoring` (the load: what the file holds), and
-//! `saved_quotes`. It sends jobs to the disk thread ([`Action::Store`](super::Action::Store)), and takes in
-//! its replies ([`History::handle`]). The loop never blocks on them: without a usable file, the core serves
-//! from memory. Which candles are requested is decided by `sources`, from what is archived.
+//! `reads` (candles for clients), `restoring` (the load: what the file holds), and `jobs` (saved quotes and
+//! rules, and what the file lacks). It sends jobs to the disk thread
+//! ([`Action::Store`](super::Action::Store)), and takes in its replies ([`History::handle`]). The loop never
+//! blocks on them: without a usable file, the core serves from memory. Which candles are requested is decided
+//! by `sources`, from what is archived.
 //!
 //! A slot is [archived](crate::market::Series::archived) once the disk thread has acknowledged its write. It
 //! stops being archived when a later change of it waits to be written. What is lost with the process is
@@ -12,30 +13,25 @@
 //! memory drops is requested again.
 
 mod file_state;
-mod names;
+mod jobs;
 mod reads;
-mod refill;
 mod restoring;
-mod saved_quotes;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
-mod work;
 mod writer;
 
 use crate::core::context::Context;
-use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unusable, Unwritten, Written};
+use crate::history::{Batch, Changes, Loaded, OpenError, Reply, StoreError, Unusable, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
-use file_state::FileState;
+use file_state::{FileState, LOADING};
+use jobs::{Missing, SavedQuotes, Work};
 pub use reads::ReadStart;
 use reads::Reads;
-use refill::Missing;
-use saved_quotes::SavedQuotes;
 use std::ops::Range;
 use std::time::Duration;
-use work::Work;
 pub use writer::Pace;
 use writer::{FLUSH, SWEEP, Writer};
 
@@ -54,10 +50,8 @@ pub struct History {
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
-    /// Sources that a reload of the configuration has added, until what the file holds of them is loaded.
-    recalled: Vec<SourceId>,
-    /// Loads for such sources that have not ended.
-    recalls: usize,
+    /// Loads that are under way. The last one counts: a write may come behind the others.
+    loads: u32,
     /// True if a batch was archived, or the file loaded, since the last call of [`History::take_progress`].
     has_progressed: bool,
     close_by: Option<Mono>,
@@ -83,7 +77,7 @@ impl History {
     /// Which candles may be requested now.
     pub fn pace(&self) -> Pace {
         match (self.writer.has_room(), self.is_failing()) {
-            _ if self.file.is_awaited() => Pace::Hold,
+            _ if self.awaits_load(SourceId(0)) => Pace::Hold,
             (true, _) => Pace::Free,
             (false, true) => Pace::NewestAndAsked,
             (false, false) => Pace::Hold,
@@ -145,7 +139,7 @@ impl History {
 
     /// Reads the slots of this range that are archived and not in memory. The series must be open.
     pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
-        match self.file.is_on() {
+        match self.file.takes_changes() {
             _ if self.awaits_load(key.source) => ReadStart::NotLoaded,
             true => self.reads.read(key, slots, cx),
             false => ReadStart::Nothing,
@@ -183,7 +177,9 @@ impl History {
         }
         self.save_quotes(cx);
         self.writer.check_stall(cx);
-        self.file.handle_timeout(cx);
+        if self.file.handle_timeout(cx.now) {
+            self.load(SourceId(0), None, cx);
+        }
         if self.writer.is_due(cx.now) {
             self.flush(cx);
         }
@@ -200,7 +196,7 @@ impl History {
 
     /// True if a batch is being written, or its slots are being archived.
     fn is_writing(&self) -> bool {
-        let is_archiving = |work: &Work| matches!(work, Work::ArchiveBatch(_));
+        let is_archiving = |work: &Work| matches!(work, Work::ArchiveBatch(..));
         self.writer.is_writing() || self.work.iter().any(is_archiving)
     }
 
@@ -217,14 +213,7 @@ impl History {
         let is_well = self.file.is_on() && !self.is_failing();
         let has_more = is_well && (self.is_writing() || self.writer.evict(cx));
         self.evict_at = cx.now.mono + if has_more { FLUSH } else { SWEEP };
-        self.flush_soon(cx);
-    }
-
-    /// Makes a flush due soon, unless the batch is empty.
-    fn flush_soon(&mut self, cx: &Context) {
-        if !self.writer.batch.is_empty() {
-            self.writer.flush_soon(cx.now);
-        }
+        self.writer.flush_soon(cx.now);
     }
 
     /// True if [`History::work`] has something to do.
@@ -236,7 +225,7 @@ impl History {
     fn can_step(&self, work: &Work) -> bool {
         let has_room = self.file.is_on() && self.writer.has_room();
         match work {
-            Work::RestoreQuotes(_) | Work::ArchiveBatch(_) => true,
+            Work::RestoreQuotes(_) | Work::ArchiveBatch(..) => true,
             Work::SaveQuotes(_) => self.file.takes_changes() && self.batch_may_grow(),
             Work::SaveRules(..) => has_room,
             Work::Refill(_) => has_room && !self.is_failing(),
@@ -252,15 +241,15 @@ impl History {
         let batch = &mut self.writer.batch;
         let is_done = match &mut work {
             Work::RestoreQuotes(back) => self.quotes.restore_slice(back, cx),
-            Work::ArchiveBatch(written) => {
+            Work::ArchiveBatch(written, extents) => {
                 // The file may have become unreadable since the write, or may be loading again.
                 let is_readable = self.file.is_on() || self.file.is_loading();
-                let is_done = self.writer.archive(written, is_readable, cx);
+                let is_done = self.writer.archive(written, extents, is_readable, cx);
                 self.has_progressed |= is_done;
                 is_done
             }
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
-            Work::SaveRules(source, from) => saved_quotes::save_rules(*source, from, cx, batch),
+            Work::SaveRules(source, from) => jobs::save_rules(*source, from, cx, batch),
             Work::Refill(refill) => {
                 let is_done = refill.step(|key| self.file.may_store(key, cx), batch, cx);
                 if is_done {
@@ -269,7 +258,7 @@ impl History {
                 is_done
             }
         };
-        self.flush_soon(cx);
+        self.writer.flush_soon(cx.now);
         if !is_done {
             self.work.put_back(work);
         }
@@ -317,7 +306,10 @@ impl History {
     /// Takes in a reply of the disk thread. `true`: clients may have waited for it.
     pub fn handle(&mut self, reply: Reply, cx: &mut Context) -> bool {
         match reply {
-            Reply::Opened(opened) => self.file.opened(opened, cx),
+            Reply::Opened(opened) if self.file.opened(opened, cx) => {
+                self.load(SourceId(0), Some(cx.now.mono + LOADING), cx);
+            }
+            Reply::Opened(_) => {}
             Reply::Failed(error) => self.failed(&error, cx),
             Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_) => self.restore(reply, cx),
             Reply::Loaded(result) => self.loaded(&result, cx),
@@ -330,7 +322,7 @@ impl History {
                 }
                 return true;
             }
-            Reply::Written { number, result } => self.written(number, result, cx),
+            Reply::Written { batch, result } => self.written(batch, result, cx),
             Reply::Stopped(result) => {
                 if let Err(error) = result {
                     log::warn!(target: HISTORY, "close failed error={}", quoted(error));
@@ -345,7 +337,7 @@ impl History {
         self.file.failed(error, cx);
         if error.why == Unusable::Gone {
             // What was written is lost with the file.
-            self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
+            self.work.retain(|work| !matches!(work, Work::ArchiveBatch(..) | Work::Refill(_)));
             self.missing.file_gone();
         }
         self.unreadable(cx);
@@ -356,20 +348,18 @@ impl History {
 
     /// Nothing can be read. Once the file is open again, it is loaded for all sources.
     fn unreadable(&mut self, cx: &mut Context) {
-        (self.recalled, self.recalls) = (Vec::new(), 0);
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
     }
 
     /// A load has ended: of all sources, or of those that a reload has added.
     fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
+        self.loads -= 1;
+        if self.loads > 0 {
+            return;
+        }
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
-        if !self.file.is_loading() {
-            // A load that `recall` began has ended.
-            self.recalls = self.recalls.saturating_sub(1);
-            self.recalled.retain(|_| self.recalls > 0);
-        }
         if self.file.is_loading() || self.file.is_on() && result.is_err() {
             self.file.loaded(result, cx.now);
         }
@@ -384,15 +374,24 @@ impl History {
         }
     }
 
-    fn written(&mut self, number: u64, result: Result<Written, Unwritten>, cx: &mut Context) {
-        if let Some(written) = self.writer.written(number, result, cx) {
-            self.work.push([Work::ArchiveBatch(written)]);
-            self.missing.written(number, cx);
-            self.catch_up();
+    fn written(
+        &mut self,
+        batch: Box<Batch>,
+        result: Result<Written, StoreError>,
+        cx: &mut Context,
+    ) {
+        match result {
+            Ok(written) => {
+                self.writer.written(&written, cx);
+                self.work.push([Work::ArchiveBatch(batch, written.extents)]);
+                self.missing.written(self.writer.sent, cx);
+                self.catch_up();
+            }
+            Err(error) => self.writer.unwritten(batch, &error, cx),
         }
         if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
-        self.flush_soon(cx);
+        self.writer.flush_soon(cx.now);
     }
 }

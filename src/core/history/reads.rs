@@ -4,7 +4,7 @@
 //! first. Clients that request the same candles share one read. [`Reads`] keeps no candle: a page goes into
 //! its series, from which charts are made.
 
-use super::names::name_of;
+use super::writer::name_of;
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{DiskJob, ReadJob, Rows, SeriesName, StoreError};

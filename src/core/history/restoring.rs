@@ -5,13 +5,15 @@
 //! some of their changes may still be on their way to the file. Until the load has ended, no candles of the
 //! added sources are requested, unless the disk fails.
 
-use super::names::market_of;
-use super::work::Work;
+use super::file_state::{FileState, LOADING};
+use super::jobs::Work;
+use super::writer::market_of;
 use super::{History, Pace};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{DiskJob, Reply, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
+use crate::time::Mono;
 
 impl History {
     /// Which candles of this source may be requested now: none while it awaits a load.
@@ -23,36 +25,44 @@ impl History {
     }
 
     /// True while no candles of this source are requested, because a load may show that the file holds them.
+    /// A source that a reload has added does not wait for a disk that fails.
     pub(super) fn awaits_load(&self, source: SourceId) -> bool {
-        let [of_all, of_added] = self.awaited_loads();
-        of_all || of_added && self.recalled.contains(&source)
+        let FileState::Loading { until: Some(_), from, .. } = self.file else {
+            return false;
+        };
+        from == SourceId(0) || from <= source && !self.writer.is_failing()
     }
 
-    /// Whether requests for candles wait for a load of all sources, and for one of added sources.
-    fn awaited_loads(&self) -> [bool; 2] {
-        [self.file.is_awaited(), !self.recalled.is_empty() && !self.is_failing()]
-    }
-
-    /// Which loads are waited for, and which are under way: if one of these ends, the file may hold more than
-    /// was known.
-    pub fn loads(&self) -> [bool; 4] {
-        let [of_all, of_added] = self.awaited_loads();
-        [of_all, of_added, self.file.is_loading(), !self.recalled.is_empty()]
-    }
-
-    /// Loads what the file holds of these sources, which are new. If the file is not open, nothing is done:
-    /// when it opens, it is loaded for all sources.
-    pub fn recall(&mut self, sources: impl Iterator<Item = SourceId>, cx: &mut Context) {
-        let is_open = self.file.is_on() || self.file.is_loading();
-        let before = self.recalled.len();
-        self.recalled.extend(sources.filter(|_| is_open));
-        if self.recalled.len() > before {
-            self.recalls += 1;
-            cx.actions.push_back(Action::Store(DiskJob::Load));
+    /// 2 while requests wait for a load, 1 while only the load is under way, else 0. If this falls, the file
+    /// may hold more than was known.
+    pub fn load_stage(&self) -> u8 {
+        match self.file {
+            FileState::Loading { from, .. } => 1 + u8::from(self.awaits_load(from)),
+            _ => 0,
         }
     }
 
-    /// The market with these names, if it is to be restored from the load that is under way.
+    /// Loads what the file holds of the sources from this one on, which are new. If the file is not open,
+    /// nothing is done: when it opens, it is loaded for all sources.
+    pub fn recall(&mut self, from: SourceId, cx: &mut Context) {
+        let is_open = self.file.is_on() || self.file.is_loading();
+        if is_open && from.index() < cx.stats.sources.len() {
+            self.load(from, Some(cx.now.mono + LOADING), cx);
+        }
+    }
+
+    /// Loads what the file holds of the sources from this one on. Requests for candles wait until this time.
+    pub(super) fn load(&mut self, from: SourceId, until: Option<Mono>, cx: &mut Context) {
+        let from = match self.file {
+            FileState::Loading { from: first, .. } => from.min(first),
+            _ => from,
+        };
+        self.file = FileState::Loading { until, from };
+        self.loads += 1;
+        cx.actions.push_back(Action::Store(DiskJob::Load));
+    }
+
+    /// The market with these names, if it is to be restored from this load.
     fn restored_market(
         &self,
         source: &str,
@@ -60,14 +70,14 @@ impl History {
         cx: &mut Context,
     ) -> Option<(SourceId, SymbolId)> {
         let (source, symbol) = market_of(source, symbol, cx)?;
-        let is_restored = !self.file.is_on() || self.recalled.contains(&source);
-        is_restored.then_some((source, symbol))
+        let is_restored = matches!(self.file, FileState::Loading { from, .. } if from <= source);
+        (is_restored && self.loads == 1).then_some((source, symbol))
     }
 
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
     pub fn listed(&mut self, source: SourceId) {
         // During a load, more may come: then all is restored at its end.
-        if !self.file.is_loading() && !self.recalled.contains(&source) {
+        if !self.file.is_loading() {
             let restore = self.quotes.listed(source);
             self.work.push(restore.map(Work::RestoreQuotes));
         }

@@ -1,4 +1,6 @@
-//! Batches on their way to the file.
+//! Batches on their way to the file. Also the names of series and quotes in the file, and their keys in the
+//! core: series and quotes of a source that is no longer configured have no key. They stay in the file, and
+//! are not served.
 //!
 //! [`Writer`] owns the batch of changes that is gathered for the next flush, what is known of the batch that
 //! is being written, and the pace at which a failing disk is tried. It never drops a batch that comes back,
@@ -10,12 +12,11 @@
 //! ```
 
 use super::file_state::note_size;
-use super::names::{key_of, name_of};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, DiskJob, Unwritten, Written, WrittenSeries};
+use crate::history::{Batch, Changes, DiskJob, Extent, QuoteName, SeriesName, StoreError, Written};
 use crate::log_targets::{HISTORY, quoted};
-use crate::market::SeriesKey;
+use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
@@ -36,7 +37,7 @@ const STALLED: Duration = Duration::from_secs(10);
 /// Weight of the changes that wait for the disk, or are being written: some 10 MB. Above this weight, no
 /// candles are requested. So no requested candle has to be dropped: at most one page for each upstream
 /// connection still comes. While the disk fails, changes above this weight are left out, and are written from
-/// memory later ([`super::refill`]).
+/// memory later ([`super::jobs`]).
 pub const PENDING: usize = 50_000;
 
 /// Weight from which on a batch is written at once, not after [`FLUSH`]: some 50 ms of the disk
@@ -75,8 +76,8 @@ pub struct Writer {
     pub batch: Box<Batch>,
     /// The batch that is being written. The disk thread has it.
     writing: Option<Writing>,
-    /// The number of the last batch.
-    number: u64,
+    /// How many batches were sent.
+    pub sent: u64,
     flush_at: Option<Mono>,
     /// Failures in a row.
     failures: u32,
@@ -119,21 +120,24 @@ impl Writer {
 
     /// The number of the batch that will hold what is gathered now.
     pub fn last_number(&self) -> u64 {
-        self.number + u64::from(!self.batch.is_empty())
+        self.sent + u64::from(!self.batch.is_empty())
     }
 
     /// The gathered changes of a series. A flush is due.
     pub fn changes(&mut self, key: SeriesKey, cx: &Context) -> &mut Changes {
         self.flush_soon(cx.now);
+        self.flush_at.get_or_insert(cx.now.mono + FLUSH);
         self.batch.of(&name_of(key, cx))
     }
 
-    /// A flush is due: at once, if the batch is heavy.
+    /// A flush is due, unless the batch is empty: at once, if it is heavy.
     pub fn flush_soon(&mut self, now: Now) {
         if self.failures == 0 && self.batch.weight() >= HEAVY {
             self.flush_at = Some(now.mono);
         }
-        self.flush_at.get_or_insert(now.mono + FLUSH);
+        if !self.batch.is_empty() {
+            self.flush_at.get_or_insert(now.mono + FLUSH);
+        }
     }
 
     /// When [`Writer::check_stall`] or [`Writer::flush`] is wanted.
@@ -157,35 +161,24 @@ impl Writer {
             // The batch names only series that have not changed.
             return;
         }
-        self.number += 1;
-        let (number, weight) = (self.number, batch.weight());
+        self.sent += 1;
+        let (number, weight) = (self.sent, batch.weight());
         self.writing = Some(Writing { weight, stalls_at: Some(cx.now.mono + STALLED) });
         log::debug!(
             target: HISTORY,
             "batch sent number={number} series={} changes={weight}",
             batch.series.len()
         );
-        cx.actions.push_back(Action::Store(DiskJob::Write { number, batch }));
+        cx.actions.push_back(Action::Store(DiskJob::Write(batch)));
     }
 
-    /// A batch is on disk, or has come back. Returns its series, if it is on disk.
-    pub fn written(
-        &mut self,
-        number: u64,
-        result: Result<Written, Unwritten>,
-        cx: &mut Context,
-    ) -> Option<Vec<WrittenSeries>> {
-        let writing = self.writing.take_if(|_| number == self.number)?;
-        let written = match result {
-            Ok(written) => written,
-            Err(unwritten) => {
-                self.unwritten(unwritten, cx);
-                return None;
-            }
-        };
+    /// A batch is on disk.
+    pub fn written(&mut self, written: &Written, cx: &mut Context) {
+        let is_slow = self.writing.take().is_some_and(|writing| writing.stalls_at.is_none());
         log::debug!(
             target: HISTORY,
-            "batch written number={number} inserted={} updated={} bytes={}",
+            "batch written number={} inserted={} updated={} bytes={}",
+            self.sent,
             written.inserted,
             written.updated,
             written.bytes
@@ -197,15 +190,15 @@ impl Writer {
         status.evicted += written.evicted;
         status.write_failed = false;
         let failures = std::mem::take(&mut self.failures);
-        if failures > 0 || writing.stalls_at.is_none() {
+        if failures > 0 || is_slow {
             log::info!(target: HISTORY, "write works again failures={failures}");
         }
-        Some(written.series)
     }
 
-    /// A batch has come back: what was gathered meanwhile goes on top of it.
-    fn unwritten(&mut self, unwritten: Unwritten, cx: &mut Context) {
-        let (error, status) = (&unwritten.error, &mut cx.stats.history);
+    /// A batch could not be written: what was gathered meanwhile goes on top of it.
+    pub fn unwritten(&mut self, batch: Box<Batch>, error: &StoreError, cx: &mut Context) {
+        self.writing = None;
+        let status = &mut cx.stats.history;
         status.persist_errors += 1;
         status.write_failed = true;
         status.why = format!("cannot be written: {error}");
@@ -215,7 +208,7 @@ impl Writer {
         self.failures = self.failures.saturating_add(1);
         let failures = self.failures;
         log::debug!(target: HISTORY, "batch failed failures={failures} error={}", quoted(error));
-        let later = std::mem::replace(&mut self.batch, unwritten.batch);
+        let later = std::mem::replace(&mut self.batch, batch);
         self.batch.absorb(*later);
         let pause = RETRY * 2u32.saturating_pow((failures - 1).min(16));
         self.flush_at = Some(cx.now.mono + pause.min(RETRY_MAX));
@@ -235,27 +228,28 @@ impl Writer {
     /// these were the last ones.
     pub fn archive(
         &self,
-        written: &mut Vec<WrittenSeries>,
+        batch: &Batch,
+        extents: &mut Vec<(SeriesName, Extent)>,
         is_readable: bool,
         cx: &mut Context,
     ) -> bool {
-        let left = written.len().saturating_sub(SERIES_A_SLICE);
-        for series in written.drain(left..) {
-            let Some(key) = key_of(&series.name, cx) else {
+        let left = extents.len().saturating_sub(SERIES_A_SLICE);
+        for (name, extent) in extents.drain(left..) {
+            let (Some(key), Some(written)) = (key_of(&name, cx), batch.series.get(&name)) else {
                 continue;
             };
-            cx.stats.history.stored.insert(key, series.extent);
+            cx.stats.history.stored.insert(key, extent);
             if !is_readable {
                 continue;
             }
             let current = key.interval.slot_of(cx.exchange_time(key.source));
             let charts = &mut cx.market.charts;
-            series.forgotten.into_iter().for_each(|slots| charts.unarchive(key, slots));
+            written.forgotten().for_each(|slots| charts.unarchive(key, slots));
             // If the clock went back since, slots in the future are hidden, and are written once more.
             let ended = |slots: Range<i64>| slots.start..slots.end.min(current);
-            series.covered.into_iter().for_each(|slots| charts.archive(key, ended(slots)));
+            written.covered().for_each(|slots| charts.archive(key, ended(slots)));
             // Slots that have changed since are not archived before the change is written too.
-            let later = self.batch.series.get(&series.name).into_iter().flat_map(Changes::ranges);
+            let later = self.batch.series.get(&name).into_iter().flat_map(Changes::ranges);
             later.for_each(|slots| charts.unarchive(key, slots));
         }
         left == 0
@@ -302,5 +296,31 @@ impl Writer {
             self.batch.of(&name_of(key, cx)).evict(end);
         }
         left == 0
+    }
+}
+
+/// The key of a series.
+pub fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {
+    let (source, symbol) = market_of(&name.source, &name.symbol, cx)?;
+    Some(SeriesKey { source, symbol, interval: name.interval })
+}
+
+/// The numbers of a source and of a symbol.
+pub fn market_of(source: &str, symbol: &str, cx: &mut Context) -> Option<(SourceId, SymbolId)> {
+    let at = cx.config.sources.iter().position(|it| it.id == source)?;
+    Some((SourceId(at as u16), cx.market.catalog.number_of(symbol)?))
+}
+
+/// The name of a series.
+pub fn name_of(key: SeriesKey, cx: &Context) -> SeriesName {
+    let QuoteName { source, symbol } = quote_name(key.source, key.symbol, cx);
+    SeriesName { source, symbol, interval: key.interval }
+}
+
+/// The name of a quote, or of the rules of a market.
+pub fn quote_name(source: SourceId, symbol: SymbolId, cx: &Context) -> QuoteName {
+    QuoteName {
+        source: cx.config.sources[source.index()].id.as_str().into(),
+        symbol: cx.market.catalog.name(symbol).as_str().into(),
     }
 }

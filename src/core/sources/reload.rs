@@ -55,8 +55,7 @@ impl Reload {
         let old = std::mem::replace(&mut cx.config, self.config);
         cx.market.reconfigure(&cx.config, &self.changes, cx.now.mono);
         sources.reconfigure(&self.changes, cx);
-        let ids = (0..).map(SourceId).take(cx.stats.sources.len());
-        history.recall(ids.skip(known), cx);
+        history.recall(SourceId(known as u16), cx);
         cx.stats.reloads.take();
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
         log::info!(

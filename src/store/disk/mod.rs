@@ -32,7 +32,7 @@ pub use file::check;
 pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed};
 
-use crate::history::{DiskJob, Loaded, OpenError, Reply, StoreError, Unusable, Unwritten};
+use crate::history::{DiskJob, Loaded, OpenError, Reply, StoreError, Unusable};
 use crate::log_targets::{HISTORY, quoted};
 use file::{CHECKED_BYTES, HistoryFile};
 use signal_hook::consts::SIGXFSZ;
@@ -69,12 +69,11 @@ pub(super) fn run(
                 let result = holder.with(|file, _| read::rows(&file.db, &read));
                 holder.replies.send(Reply::Rows { ticket: read.ticket, result });
             }
-            DiskJob::Write { number, batch } => {
+            DiskJob::Write(batch) => {
                 let result = holder
                     .with(|HistoryFile { db, .. }, _| db.transaction(|| write::apply(db, &batch)));
                 let is_written = result.is_ok();
-                let result = result.map_err(|error| Unwritten { error, batch });
-                holder.replies.send(Reply::Written { number, result });
+                holder.replies.send(Reply::Written { batch, result });
                 // The checkpoint comes after the reply, so that it delays only later jobs.
                 if is_written {
                     let moved = holder.with(|file, _| file.flushed());

@@ -114,9 +114,9 @@ fn an_eviction_takes_the_coverage_with_it() {
         let mut batch = Batch::default();
         batch.of(&name).evict(before);
         let mut written = write::apply(&db, &batch).expect("sound tables");
-        let series = written.series.remove(0);
-        assert_eq!((&series.name, written.evicted), (&name, written.removed));
-        (series.extent, written.evicted)
+        let (series, extent) = written.extents.remove(0);
+        assert_eq!((&series, written.evicted), (&name, written.removed));
+        (extent, written.evicted)
     };
     for before in [30, 31, 90, 200] {
         let (left, _) = evict(before);

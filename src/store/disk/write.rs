@@ -8,7 +8,7 @@
 use super::coverage;
 use super::row::{Checksum, Record, SeriesRow, columns, extent, make_series, times};
 use super::sqlite::{Database, Value, params_from_iter};
-use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written, WrittenSeries};
+use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written};
 use std::collections::BTreeMap;
 
 /// Writes a batch.
@@ -17,12 +17,7 @@ pub(super) fn apply(db: &Database, batch: &Batch) -> Result<Written, StoreError>
     for (name, changes) in batch.series.iter().filter(|(_, changes)| !changes.is_empty()) {
         let series = make_series(db, name)?;
         write_series(db, series, name, changes, &mut written)?;
-        written.series.push(WrittenSeries {
-            name: name.clone(),
-            forgotten: changes.forgotten().collect(),
-            covered: changes.covered().collect(),
-            extent: extent(db, series, name.interval)?,
-        });
+        written.extents.push((name.clone(), extent(db, series, name.interval)?));
     }
     write_records(db, &batch.quotes)?;
     write_records(db, &batch.markets)?;

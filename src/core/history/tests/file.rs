@@ -1,4 +1,4 @@
-//! A file that is damaged, fails for a while, or has gone.
+//! A file that is damaged, fails for a while, or has gone; its load; the end.
 
 use super::*;
 
@@ -10,10 +10,9 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     bench.fetched(key, ago(10, 0), 5);
     bench.flush();
     bench.fetched(key, ago(10, 9), 6);
-    bench.pass(1);
-    let (number, batch) = bench.batch();
+    let batch = bench.due_batch();
     bench.tell(broken(false));
-    bench.unwritten(number, batch);
+    bench.unwritten(batch);
     assert!(bench.cx.stats.history.unusable);
     assert!(bench.archived(key).is_empty() && bench.archived(other).is_empty());
     bench.fetched(key, ago(20, 10), 5);
@@ -22,69 +21,23 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     assert_eq!(bench.recall(key, ago(30, 0)), ReadStart::Nothing);
     bench.with(History::shut_down);
     bench.stops();
-    bench.tell(Reply::Stopped(Ok(())));
-    assert!(bench.history.is_closed());
 }
 
 #[test]
-fn a_file_that_can_be_used_again_is_read_anew() {
-    let (mut bench, key) = Bench::with_btc();
-    bench.cx.market.charts.archive(key, ago(50, 0));
-    bench.tell(broken(true));
-    assert!(bench.cx.stats.history.unusable && bench.archived(key).is_empty());
-    let unknown = |bench: &Bench| {
-        let series = bench.cx.market.charts.get(key).expect("it is open");
-        series.unknown(ago(50, 0)).len()
-    };
-    assert_eq!(unknown(&bench), 1, "the exchange is asked meanwhile");
-    bench.fetched(key, ago(3, 0), 5);
-    bench.pass(1);
-    let (number, batch) = bench.batch();
-    bench.open_again();
-    assert!(bench.history.file.is_awaited());
-    bench.unwritten(number, batch);
-    bench.pass(10);
-    assert!(bench.jobs.is_empty(), "not before it has told what it holds");
-    bench.loaded_with(ago(50, 0));
-    assert!(!bench.cx.stats.history.unusable && !bench.history.file.is_awaited());
-    assert_eq!(bench.archived(key), [(-50, -3)], "the rest waits to be written");
-    bench.flush();
-    assert_eq!(bench.archived(key), [(-50, 0)]);
-}
-
-#[test]
-fn a_load_that_failed_is_tried_again() {
+fn a_load_is_awaited_as_long_as_it_may_bring_something_and_tried_again_if_it_fails() {
     let mut bench = Bench::unopened(|_| {});
     bench.open();
-    assert!(bench.history.file.is_awaited());
+    assert_eq!(bench.history.load_stage(), 2);
     let key = bench.key("BTC/USDT");
     bench.head("BTC/USDT", ago(50, 0));
-    bench.tell(unloaded());
-    assert!(!bench.history.file.is_awaited(), "nobody waits for a bad disk");
+    let lines = logged(|| _ = bench.tell(unloaded()));
+    assert_eq!(lines, ["ERROR load failed error=\"the disk failed: a bad sector\""]);
+    assert_eq!(bench.history.load_stage(), 0, "nobody waits for a bad disk");
     assert_eq!(bench.archived(key), [], "it cannot be read");
     bench.loads_again_after(30);
+    assert_eq!(bench.history.load_stage(), 1);
     bench.loaded();
-    assert!(bench.keeps(key));
-}
-
-#[test]
-fn a_load_that_takes_long_is_not_waited_for() {
-    let mut bench = Bench::unopened(|_| {});
-    bench.open();
-    bench.pass(29);
-    assert!(bench.history.file.is_awaited());
-    bench.pass(2);
-    assert!(!bench.history.file.is_awaited());
-    bench.pass(500);
-    bench.loaded_with(ago(50, 0));
-    let key = bench.key("BTC/USDT");
-    assert!(bench.keeps(key));
-}
-
-#[test]
-fn a_file_that_failed_is_tried_again_also_if_nothing_is_to_be_written() {
-    let mut bench = Bench::new();
-    let key = bench.key("BTC/USDT");
+    assert!(bench.history.keeps(key, &bench.cx));
     bench.tell(broken(true));
     bench.loads_again_after(30);
     let lines = logged(|| _ = bench.tell(Reply::Loaded(Err(StoreError::NotOpen))));
@@ -97,7 +50,16 @@ fn a_file_that_failed_is_tried_again_also_if_nothing_is_to_be_written() {
     assert!(!bench.cx.stats.history.unusable);
     bench.loaded_with(ago(50, 0));
     assert_eq!(bench.archived(key), [(-50, 0)]);
-    assert!(bench.keeps(key));
+    // A slow one is not waited for.
+    bench.tell(broken(true));
+    bench.open_again();
+    bench.pass(29);
+    assert_eq!(bench.history.load_stage(), 2);
+    bench.pass(2);
+    assert_eq!(bench.history.load_stage(), 1);
+    bench.pass(500);
+    bench.loaded_with(ago(50, 0));
+    assert_eq!((bench.archived(key), bench.history.load_stage()), (vec![(-50, 0)], 0));
 }
 
 #[test]
@@ -105,51 +67,45 @@ fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
     let mut bench = Bench::unopened(|_| {});
     bench.open();
     bench.recall_source();
-    assert_eq!(bench.history.loads(), [true; 4]);
     bench.loaded();
-    assert_eq!(bench.history.loads(), [false, true, false, true]);
+    assert_eq!(bench.history.load_stage(), 2, "another load is under way");
     bench.loaded();
-    assert_eq!(bench.history.loads(), [false; 4]);
-}
-
-#[test]
-fn on_a_failing_disk_nobody_waits_for_an_added_source_and_what_it_tells_then_is_not_archived() {
-    let (mut bench, key) = Bench::with_btc();
+    assert_eq!(bench.history.load_stage(), 0);
+    let other = SourceId(1);
+    bench.cx.stats.sources.push(Default::default());
+    bench.with(|history, cx| history.recall(other, cx));
+    assert_eq!(bench.job(), DiskJob::Load);
+    assert_eq!(bench.history.pace(), Pace::Free);
+    assert_eq!([SourceId(0), other].map(|it| bench.history.pace_of(it)), [Pace::Free, Pace::Hold]);
+    let key = bench.key("BTC/USDT");
+    bench.head("BTC/USDT", ago(50, 0));
+    assert_eq!(bench.archived(key), [], "it is none of the added source");
+    bench.loaded();
+    assert_eq!(bench.history.pace_of(other), Pace::Free);
+    // A disk that fails holds up nobody, and what it tells then is not archived where it is to change.
+    let key = bench.btc();
     bench.fetched(key, ago(5, 0), 5);
-    bench.pass(1);
-    let (number, batch) = bench.batch();
+    let batch = bench.due_batch();
+    bench.with(|history, cx| history.recall(other, cx));
+    assert_eq!((bench.job(), bench.history.load_stage()), (DiskJob::Load, 2));
+    bench.unwritten(batch);
+    assert_eq!(bench.history.load_stage(), 1);
     bench.recall_source();
-    assert_eq!(bench.history.loads(), [false, true, false, true]);
-    bench.unwritten(number, batch);
-    assert_eq!(bench.history.loads(), [false, false, false, true]);
+    bench.loaded_with(ago(50, 0));
     bench.loaded_with(ago(50, 0));
     assert_eq!(bench.archived(key), [(-50, -5)], "the rest waits to be written");
 }
 
 #[test]
-fn a_load_for_an_added_source_that_failed_is_told_and_tried_again() {
-    let mut bench = Bench::new();
-    let key = bench.key("BTC/USDT");
-    bench.recall_source();
-    let lines = logged(|| _ = bench.tell(unloaded()));
-    assert_eq!(lines, ["ERROR load failed error=\"the disk failed: a bad sector\""]);
-    assert_eq!(bench.history.loads(), [false; 4], "nobody waits for a bad disk");
-    assert!(!bench.keeps(key));
-    bench.loads_again_after(30);
-    bench.loaded_with(ago(50, 0));
-    assert_eq!(bench.archived(key), [(-50, 0)]);
-    assert!(bench.keeps(key));
-}
-
-#[test]
 fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_written_from_memory() {
     let mut bench = Bench::unopened(|config| config.history.m1.keep = 1_000_000);
-    bench.open_empty();
+    bench.open();
+    bench.loaded();
     let key = bench.btc();
     let full = PENDING as i64;
     bench.fetched(key, ago(full, 0), 5);
-    bench.pass(1);
-    bench.fail();
+    let batch = bench.due_batch();
+    bench.unwritten(batch);
     assert_eq!(bench.history.pace(), Pace::NewestAndAsked);
     bench.fetched(key, ago(full + 300, full), 6);
     assert!(bench.history.missing.needs_refill);
@@ -170,27 +126,79 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
     assert_eq!(bench.archived(key), [(-500, 0)]);
     bench.tell(gone());
     assert_eq!(bench.archived(key), []);
-    assert!(bench.cx.stats.history.lost);
-    assert!(bench.cx.stats.history.stored.is_empty());
+    assert!(bench.cx.stats.history.lost && bench.cx.stats.history.stored.is_empty());
     bench.open_again();
     bench.loaded();
-    bench.pass(1);
-    let (number, batch) = bench.batch();
+    let batch = bench.due_batch();
     assert_eq!(batch.weight(), 500 + 2);
     assert!(bench.cx.stats.history.lost);
-    bench.written(number);
+    bench.written(batch);
     let stats = &bench.cx.stats.history;
     assert!(!stats.lost && !stats.unusable && !stats.write_failed);
     assert_eq!(bench.archived(key), [(-500, 0)]);
     // It goes between a word about what was written and the look at it.
     bench.fetched(key, ago(600, 500), 5);
-    bench.pass(1);
-    let (number, _) = bench.batch();
-    let result = Ok(bench.on_disk());
-    let answer = Reply::Written { number, result };
-    bench.with(|history, cx| history.handle(answer, cx));
+    let written = on_disk(bench.due_batch());
+    bench.with(|history, cx| history.handle(written, cx));
     bench.tell(gone());
     bench.open_again();
     bench.loaded();
     assert_eq!(bench.archived(key), []);
+}
+
+#[test]
+fn the_end_writes_what_waits_and_closes_the_file() {
+    let (mut bench, key) = Bench::with_btc();
+    bench.fetched(key, ago(10, 5), 5);
+    bench.with(History::shut_down);
+    let first = bench.batch();
+    bench.fetched(key, ago(5, 0), 5);
+    bench.with(History::close);
+    assert!(bench.jobs.is_empty(), "the batch is under way");
+    bench.written(first);
+    bench.with(History::close);
+    let batch = bench.batch();
+    assert_eq!(batch.weight(), 6);
+    bench.written(batch);
+    bench.stops();
+    assert_eq!(bench.history.due(), None);
+}
+
+#[test]
+fn the_end_waits_for_a_load_and_for_a_new_file_to_hold_what_memory_does() {
+    let (mut bench, key) = Bench::with_btc();
+    bench.fetched(key, ago(500, 0), 5);
+    bench.flush();
+    bench.with(History::shut_down);
+    bench.tell(gone());
+    bench.open_again();
+    bench.with(History::close);
+    assert!(bench.jobs.is_empty(), "the file still tells what it holds");
+    bench.loaded();
+    bench.with(History::close);
+    let batch = bench.batch();
+    assert_eq!(batch.weight(), 500 + 2);
+    bench.written(batch);
+    bench.stops();
+}
+
+#[test]
+fn the_end_gives_up_a_disk_that_fails_after_one_try_and_one_that_hangs_after_its_deadline() {
+    for hangs in [false, true] {
+        let (mut bench, key) = Bench::with_btc();
+        bench.fetched(key, ago(10, 5), 5);
+        bench.with(History::shut_down);
+        let batch = bench.batch();
+        if !hangs {
+            bench.unwritten(batch);
+            bench.stops();
+            continue;
+        }
+        bench.with(History::close);
+        let deadline = bench.cx.config.limits.shutdown + CLOSING;
+        bench.pass(deadline.as_secs() - 1);
+        assert!(!bench.history.is_closed());
+        bench.pass(1);
+        assert!(bench.history.is_closed());
+    }
 }

@@ -1,10 +1,6 @@
 //! The history alone, without a disk: jobs are taken from it, and replies made up.
 
-mod end;
-mod evictions;
 mod file;
-mod logged;
-mod quotes;
 mod reads;
 mod writing;
 
@@ -16,18 +12,18 @@ use crate::core::context::Context;
 use crate::core::testing::context;
 use crate::decimal::Decimal;
 use crate::history::{
-    Batch, DiskJob, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesName, Unwritten, Written,
-    WrittenSeries,
+    Batch, DiskJob, Extent, Loaded, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead,
+    SeriesName, StoreError, Unusable, Written,
 };
-use crate::history::{Extent, Loaded, SeriesHead, StoreError, Unusable};
 use crate::interval::Stored;
-use crate::market::SourceId;
-use crate::market::{IntervalSet, Market, Reported, SymbolId};
+use crate::market::{IntervalSet, Market, Reported, SourceId, SymbolId};
 use crate::record::{Candle, Ticker};
+use crate::rng::Rng;
 use crate::time::UnixMs;
-use logged::logged;
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
+use std::sync::Once;
 
 /// Slots of a minute that the candles of these tests lie in.
 const BEGIN: i64 = 28_000_000;
@@ -40,15 +36,14 @@ struct Bench {
     history: History,
     /// Jobs without an answer.
     jobs: VecDeque<DiskJob>,
-    /// What the batch that was looked at last does to its series.
-    sent: Vec<WrittenSeries>,
 }
 
 impl Bench {
     /// A history whose file is open and empty.
     fn new() -> Bench {
         let mut bench = Bench::unopened(|_| {});
-        bench.open_empty();
+        bench.open();
+        bench.loaded();
         bench
     }
 
@@ -67,7 +62,7 @@ impl Bench {
         let now = Now { mono: Mono(0), unix: Stored::M1.open_of(BEGIN) };
         let mut cx = context(config, now);
         cx.stats.sources[0].clock = Some(now.unix.0);
-        Bench { cx, history: History::new(now), jobs: VecDeque::new(), sent: Vec::new() }
+        Bench { cx, history: History::new(now), jobs: VecDeque::new() }
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
@@ -85,12 +80,6 @@ impl Bench {
     fn open(&mut self) {
         self.with(|history, cx| history.begin(opened(), cx));
         assert_eq!(self.job(), DiskJob::Load);
-    }
-
-    fn open_empty(&mut self) {
-        self.open();
-        self.loaded();
-        assert!(self.history.file.is_on());
     }
 
     fn open_again(&mut self) {
@@ -111,14 +100,12 @@ impl Bench {
         assert_eq!(self.job(), DiskJob::Load);
     }
 
-    fn close(&mut self) {
-        self.with(|history, cx| history.close(cx));
-    }
-
-    /// Nothing is left to be written.
+    /// Nothing is left to be written: the file is closed.
     fn stops(&mut self) {
-        self.close();
+        self.with(History::close);
         assert_eq!(self.job(), DiskJob::Stop);
+        self.tell(Reply::Stopped(Ok(())));
+        assert!(self.history.is_closed());
     }
 
     fn tell(&mut self, answer: Reply) -> bool {
@@ -140,20 +127,17 @@ impl Bench {
         }
     }
 
-    fn batch(&mut self) -> (u64, Box<Batch>) {
+    fn batch(&mut self) -> Box<Batch> {
         match self.job() {
-            DiskJob::Write { number, batch } => {
-                let sent = |(name, changes): (&SeriesName, &Changes)| WrittenSeries {
-                    name: name.clone(),
-                    forgotten: changes.forgotten().collect(),
-                    covered: changes.covered().collect(),
-                    extent: Extent::default(),
-                };
-                self.sent = batch.series.iter().map(sent).collect();
-                (number, batch)
-            }
+            DiskJob::Write(batch) => batch,
             other => panic!("no batch: {other:?}"),
         }
+    }
+
+    /// The batch that is due in a second.
+    fn due_batch(&mut self) -> Box<Batch> {
+        self.pass(1);
+        self.batch()
     }
 
     /// Lets time pass; each deadline is kept, and none lies in the past.
@@ -213,39 +197,20 @@ impl Bench {
         spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
     }
 
-    fn written(&mut self, number: u64) {
-        let result = Ok(self.on_disk());
-        self.tell(Reply::Written { number, result });
+    fn written(&mut self, batch: Box<Batch>) {
+        self.tell(on_disk(batch));
     }
 
-    /// What is said of the batch that was looked at last.
-    fn on_disk(&mut self) -> Written {
-        Written { inserted: 1, series: std::mem::take(&mut self.sent), ..Written::default() }
-    }
-
-    /// The next batch is on disk.
-    fn write(&mut self) -> Box<Batch> {
-        let (number, batch) = self.batch();
-        self.written(number);
-        batch
+    fn unwritten(&mut self, batch: Box<Batch>) {
+        let result = Err(StoreError::Full("no room".to_string()));
+        self.tell(Reply::Written { batch, result });
     }
 
     /// The batch that is due in a second is on disk.
     fn flush(&mut self) -> Box<Batch> {
-        self.pass(1);
-        self.write()
-    }
-
-    /// The next batch is not.
-    fn fail(&mut self) {
-        let (number, batch) = self.batch();
-        self.unwritten(number, batch);
-    }
-
-    fn unwritten(&mut self, number: u64, batch: Box<Batch>) {
-        let error = StoreError::Full("no room".to_string());
-        let result = Err(Unwritten { error, batch });
-        self.tell(Reply::Written { number, result });
+        let batch = self.due_batch();
+        self.written(batch.clone());
+        batch
     }
 
     /// What the file holds of the series of this symbol.
@@ -270,7 +235,7 @@ impl Bench {
 
     /// A reload has added the source.
     fn recall_source(&mut self) {
-        self.with(|history, cx| history.recall([SourceId(0)].into_iter(), cx));
+        self.with(|history, cx| history.recall(SourceId(0), cx));
         assert_eq!(self.job(), DiskJob::Load);
     }
 
@@ -332,12 +297,6 @@ fn broken(may_pass: bool) -> Reply {
     Reply::Failed(why.at(Path::new("history.db")))
 }
 
-impl Bench {
-    fn keeps(&self, key: SeriesKey) -> bool {
-        self.history.keeps(key, &self.cx)
-    }
-}
-
 fn opened() -> Reply {
     Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false, upgraded_from: None })
 }
@@ -353,4 +312,137 @@ fn ticker(price: &Decimal) -> Ticker {
 
 fn gone() -> Reply {
     Reply::Failed(Unusable::Gone.at(Path::new("history.db")))
+}
+
+fn on_disk(batch: Box<Batch>) -> Reply {
+    let extents = batch.series.keys().map(|name| (name.clone(), Extent::default())).collect();
+    Reply::Written { batch, result: Ok(Written { inserted: 1, extents, ..Written::default() }) }
+}
+
+thread_local! {
+    static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Keeps the lines of a thread that catches them, and drops all others.
+struct Catcher;
+
+impl log::Log for Catcher {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let line = || format!("{} {}", record.level(), record.args());
+        LINES.with_borrow_mut(|lines| lines.iter_mut().for_each(|lines| lines.push(line())));
+    }
+
+    fn flush(&self) {}
+}
+
+/// The lines of level `info` and above that this logs.
+fn logged(act: impl FnOnce()) -> Vec<String> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        log::set_logger(&Catcher).expect("no other test sets one");
+        log::set_max_level(log::LevelFilter::Info);
+    });
+    LINES.set(Some(Vec::new()));
+    act();
+    LINES.take().expect("this function has put it there")
+}
+
+/// What a disk holds of one series.
+#[derive(Default)]
+struct Disk {
+    covered: BTreeSet<i64>,
+    candles: BTreeMap<i64, Candle>,
+    /// The next job finds that it works again.
+    is_away: bool,
+}
+
+impl Disk {
+    /// Does the next job, or fails at it.
+    fn work(&mut self, bench: &mut Bench, fails: bool) {
+        if std::mem::take(&mut self.is_away) {
+            bench.tell(opened());
+        }
+        match bench.job() {
+            DiskJob::Load if fails => drop(bench.tell(unloaded())),
+            DiskJob::Load => {
+                if !self.covered.is_empty() {
+                    let covered =
+                        IntervalSet::from_iter(self.covered.iter().map(|it| *it..*it + 1));
+                    let covered: Vec<_> = covered.iter().collect();
+                    let series = name("BTC/USDT", &bench.cx.config);
+                    let head = SeriesHead { series, covered, extent: Extent::default() };
+                    bench.tell(Reply::Heads(vec![head]));
+                }
+                bench.loaded();
+            }
+            DiskJob::Write(batch) if fails => bench.unwritten(batch),
+            DiskJob::Write(batch) => {
+                for changes in batch.series.values() {
+                    for slots in changes.forgotten() {
+                        self.covered.retain(|slot| !slots.contains(slot));
+                        self.candles.retain(|slot, _| !slots.contains(slot));
+                    }
+                    changes.covered().for_each(|slots| self.covered.extend(slots));
+                    for (slot, candle) in changes.candles() {
+                        self.candles.insert(slot, candle.expect("each slot has one").clone());
+                    }
+                }
+                bench.written(batch);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What is archived is on disk, and is what memory has.
+    fn check(&self, bench: &Bench, key: SeriesKey, seed: u64) {
+        let series = bench.cx.market.charts.get(key).expect("it is open");
+        let archived = bench.archived(key).into_iter().flat_map(|(from, to)| from..to);
+        for slot in archived.map(|slot| BEGIN + slot) {
+            assert!(self.covered.contains(&slot), "seed {seed}: {} is not on disk", slot - BEGIN);
+            for (_, candle) in series.candles(&(slot..slot + 1)) {
+                assert_eq!(self.candles.get(&slot), Some(&candle), "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_fails_what_is_archived_is_on_disk_and_in_the_end_all_is() {
+    for seed in 0..200 {
+        let (mut rng, mut disk) = (Rng::new(seed), Disk::default());
+        let (mut bench, key) = Bench::with_btc();
+        for step in 0..60 {
+            let from = rng.below(40) as i64 + 1;
+            match rng.below(20) {
+                0 => {
+                    // It is removed, and another one is begun.
+                    disk = Disk { is_away: true, ..Disk::default() };
+                    bench.tell(gone());
+                }
+                1 => {
+                    disk.is_away = true;
+                    bench.tell(broken(true));
+                }
+                3 => bench.with(|history, cx| history.recall(SourceId(0), cx)),
+                4..9 => bench.fetched(key, ago(from, (from - 9).max(0)), step),
+                9..12 => bench.pass(rng.below(4)),
+                _ if bench.jobs.is_empty() => {}
+                _ => disk.work(&mut bench, rng.below(4) == 0),
+            }
+            disk.check(&bench, key, seed);
+        }
+        for _ in 0..20 {
+            while !bench.jobs.is_empty() {
+                disk.work(&mut bench, false);
+            }
+            bench.pass(10);
+        }
+        disk.check(&bench, key, seed);
+        assert_eq!(bench.archived(key), bench.covered(key), "seed {seed}");
+        assert!(!bench.cx.stats.history.lost && !bench.cx.stats.history.write_failed);
+    }
 }

@@ -57,8 +57,7 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
     assert_eq!(bench.covered(key), known);
     assert_eq!(bench.archived(key), known);
     assert!(bench.jobs.is_empty(), "it is not read again and again");
-    bench.pass(1);
-    let (_, batch) = bench.batch();
+    let batch = bench.due_batch();
     let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
     let forgotten: Vec<_> = changes.forgotten().collect();
     let slot = BEGIN - 30..BEGIN - 29;
