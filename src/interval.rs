@@ -9,27 +9,6 @@
 use crate::time::{DAY_MS, UnixMs, civil, days_of};
 use std::ops::Range;
 
-/// An interval that clients may ask for, shortest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the letters stand for minutes, hours, days, weeks")]
-pub enum Interval {
-    M1,
-    M3,
-    M5,
-    M15,
-    M30,
-    H1,
-    H2,
-    H4,
-    H6,
-    H8,
-    H12,
-    D1,
-    D3,
-    W1,
-    Month1,
-}
-
 /// An interval whose candles are requested from exchanges and stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the letters stand for minutes, hours and days")]
@@ -47,7 +26,6 @@ const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
 
 /// What the name of an interval stands for.
 struct Row {
-    interval: Interval,
     /// The name in marketd's API.
     name: &'static str,
     /// The names in TradingView's charting library.
@@ -57,42 +35,48 @@ struct Row {
     base_candles: Option<i64>,
 }
 
-const fn row(
-    interval: Interval,
-    name: &'static str,
-    resolutions: &'static [&'static str],
-    base: Stored,
-    base_candles: Option<i64>,
-) -> Row {
-    Row { interval, name, resolutions, base, base_candles }
+/// Makes the intervals and their rows.
+macro_rules! intervals {
+    ($($interval:ident $name:literal $resolutions:expr, $base:ident $base_candles:expr;)+) => {
+        /// An interval that clients may ask for, shortest first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "the letters stand for minutes, hours, days, weeks")]
+        pub enum Interval { $($interval),+ }
+
+        impl Interval {
+            /// All intervals, shortest first.
+            pub const ALL: [Interval; 15] = [$(Interval::$interval),+];
+        }
+
+        /// Their rows.
+        static TABLE: [Row; Interval::ALL.len()] = [$(Row {
+            name: $name,
+            resolutions: $resolutions,
+            base: Stored::$base,
+            base_candles: $base_candles,
+        }),+];
+    };
 }
 
-/// All intervals, in the order of [`Interval`].
-static TABLE: [Row; 15] = [
-    row(Interval::M1, "1m", &["1"], Stored::M1, Some(1)),
-    row(Interval::M3, "3m", &["3"], Stored::M1, Some(3)),
-    row(Interval::M5, "5m", &["5"], Stored::M1, Some(5)),
-    row(Interval::M15, "15m", &["15"], Stored::M1, Some(15)),
-    row(Interval::M30, "30m", &["30"], Stored::M1, Some(30)),
-    row(Interval::H1, "1h", &["60"], Stored::H1, Some(1)),
-    row(Interval::H2, "2h", &["120"], Stored::H1, Some(2)),
-    row(Interval::H4, "4h", &["240"], Stored::H1, Some(4)),
-    row(Interval::H6, "6h", &["360"], Stored::H1, Some(6)),
-    row(Interval::H8, "8h", &["480"], Stored::H1, Some(8)),
-    row(Interval::H12, "12h", &["720"], Stored::H1, Some(12)),
-    row(Interval::D1, "1d", &["1D", "D"], Stored::D1, Some(1)),
-    row(Interval::D3, "3d", &["3D"], Stored::D1, Some(3)),
-    row(Interval::W1, "1w", &["1W", "W"], Stored::D1, Some(7)),
-    row(Interval::Month1, "1M", &["1M", "M"], Stored::D1, None),
-];
+intervals! {
+    M1 "1m" &["1"], M1 Some(1);
+    M3 "3m" &["3"], M1 Some(3);
+    M5 "5m" &["5"], M1 Some(5);
+    M15 "15m" &["15"], M1 Some(15);
+    M30 "30m" &["30"], M1 Some(30);
+    H1 "1h" &["60"], H1 Some(1);
+    H2 "2h" &["120"], H1 Some(2);
+    H4 "4h" &["240"], H1 Some(4);
+    H6 "6h" &["360"], H1 Some(6);
+    H8 "8h" &["480"], H1 Some(8);
+    H12 "12h" &["720"], H1 Some(12);
+    D1 "1d" &["1D", "D"], D1 Some(1);
+    D3 "3d" &["3D"], D1 Some(3);
+    W1 "1w" &["1W", "W"], D1 Some(7);
+    Month1 "1M" &["1M", "M"], D1 None;
+}
 
 impl Interval {
-    /// All intervals, shortest first.
-    pub const ALL: [Interval; 15] = {
-        use Interval::*;
-        [M1, M3, M5, M15, M30, H1, H2, H4, H6, H8, H12, D1, D3, W1, Month1]
-    };
-
     fn row(self) -> &'static Row {
         &TABLE[self as usize]
     }
@@ -104,8 +88,7 @@ impl Interval {
 
     /// The interval with this name. Case matters: `1m` is a minute, `1M` a month.
     pub fn parse(name: &[u8]) -> Option<Interval> {
-        let row = TABLE.iter().find(|row| row.name.as_bytes() == name)?;
-        Some(row.interval)
+        Interval::ALL.into_iter().find(|it| it.name().as_bytes() == name)
     }
 
     /// Its name as a TradingView resolution: minutes as a bare number, `1D`, `1W`, `1M`
@@ -116,8 +99,9 @@ impl Interval {
 
     /// The interval of a TradingView resolution, with the one-letter forms `D`, `W` and `M`.
     pub fn parse_resolution(name: &[u8]) -> Option<Interval> {
-        let has_name = |row: &&Row| row.resolutions.iter().any(|text| text.as_bytes() == name);
-        Some(TABLE.iter().find(has_name)?.interval)
+        Interval::ALL
+            .into_iter()
+            .find(|it| it.row().resolutions.iter().any(|text| text.as_bytes() == name))
     }
 
     /// The stored interval whose candles make up the candles of this interval.
@@ -281,8 +265,7 @@ mod tests {
 
     #[test]
     fn the_table_has_the_order_of_the_intervals() {
-        for (at, interval) in Interval::ALL.into_iter().enumerate() {
-            assert_eq!((interval as usize, interval.row().interval), (at, interval));
+        for interval in Interval::ALL {
             assert_eq!(interval.is_stored(), interval.base().interval() == interval);
         }
         assert!(Interval::ALL.is_sorted_by_key(|it| it.end_of(UnixMs(0))));

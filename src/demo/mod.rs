@@ -12,7 +12,7 @@
 //! parts always make exactly the whole. So any candle takes at most three divisions, and candles of all
 //! lengths agree: a forming candle is the sum of its seconds so far, its close is the ticker's last price,
 //! and the ticker's figures are of exactly the last 86,400 seconds. Only `quoteVolume` is estimated: it is
-//! the volume at the mean of four prices. `made` turns candles into records, which `bodies` writes.
+//! the volume at the mean of four prices. `generator` turns candles into records, which `bodies` writes.
 //!
 //! Bounds: a price changes by at most 1 % and six ticks from one second to the next (typically by
 //! a hundredth of that), and never leaves its band (`BTC/USDT`: 71,250 to 118,750 at midnight, and
@@ -22,7 +22,6 @@ mod assets;
 mod bodies;
 mod candle;
 mod generator;
-mod made;
 mod replay;
 mod script;
 #[cfg(test)]
@@ -265,7 +264,7 @@ impl Demo {
                 let quote = quote.clone()?;
                 Some(Ticker { timestamp: quote.timestamp.or(Some(now)), ..quote })
             }
-            (None, Prices::Made(market)) => made::ticker(self.seed, market, now),
+            (None, Prices::Made(market)) => generator::ticker(self.seed, market, now),
             (None, Prices::Recorded(market)) => market.ticker(now),
             (None, Prices::None) => None,
         }
@@ -290,7 +289,7 @@ impl Demo {
                 Some(scripted[at].clone())
             }
             (Prices::Made(market), Some(generator)) => {
-                made::candle(generator, market, (interval, open), now)
+                generator::candle(generator, market, (interval, open), now)
             }
             (Prices::Recorded(market), _) => market.candle(interval, open, now),
             _ => None,

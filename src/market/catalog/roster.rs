@@ -77,8 +77,7 @@ pub(super) struct Roster {
     pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
     /// Active markets quoted in these assets are tracked besides the named ones; `None`: all active ones.
     wanted: Option<Vec<String>>,
-    /// By symbol. Boxed, because one source may have only few of all symbols.
-    listings: Vec<Option<Box<Listing>>>,
+    listings: BTreeMap<SymbolId, Box<Listing>>,
     /// From ticker ids to symbols.
     pub(super) routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.
@@ -135,10 +134,7 @@ impl Roster {
     ) {
         let new = Roster::new(source, named);
         let wants = |symbol, active| new.wants(symbols.name(symbol).quote(), active);
-        for (at, listing) in self.listings.iter_mut().enumerate() {
-            let symbol = SymbolId(at as u32);
-            listing.take_if(|it| !new.names(symbol) && !wants(symbol, it.active));
-        }
+        self.listings.retain(|symbol, it| new.names(*symbol) || wants(*symbol, it.active));
         self.remembered.retain(|symbol| wants(*symbol, true));
         (self.named, self.wanted, self.staging) = (new.named, new.wanted, None);
         self.route();
@@ -151,7 +147,7 @@ impl Roster {
     }
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
-        self.listings.get(symbol.index())?.as_deref()
+        self.listings.get(&symbol).map(|listing| &**listing)
     }
 
     pub(super) fn names(&self, symbol: SymbolId) -> bool {
@@ -176,7 +172,7 @@ impl Roster {
     /// Stages one tracked market. If two markets have the same symbol, the first one wins, but an
     /// active one beats an inactive one.
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) {
-        let before = (self.listings.get(symbol.index())).and_then(|before| before.as_deref());
+        let before = self.listings.get(&symbol).map(|before| &**before);
         let said = &mut self.staging.get_or_insert_default().said;
         let first = said.get(&symbol).and_then(|said| said.as_deref().or(before));
         if first.is_none_or(|first| !first.active && listing.active) {
@@ -202,7 +198,7 @@ impl Roster {
         let Some(staging) = &mut self.staging else {
             return;
         };
-        let mut tracked: BTreeSet<_> = listed(&self.listings).map(|(symbol, _)| symbol).collect();
+        let mut tracked: BTreeSet<_> = self.listings.keys().copied().collect();
         tracked.extend(&self.remembered);
         let lacking = || tracked.iter().copied().filter(|it| !staging.said.contains_key(it));
         let are_many = lacking().count() > tracked.len() / MANY;
@@ -210,16 +206,15 @@ impl Roster {
         let may_be_quoted = |it: SymbolId| self.remembered.contains(&it) || is_quoted(it);
         let doubted = lacking().filter(|it| is_new(it) && (are_many || may_be_quoted(*it)));
         self.doubted = doubted.collect();
-        for (symbol, _) in listed(&self.listings).filter(|(it, _)| self.doubted.contains(it)) {
-            staging.said.insert(symbol, None);
+        for symbol in self.listings.keys().filter(|it| self.doubted.contains(it)) {
+            staging.said.insert(*symbol, None);
         }
         self.newly_doubted = self.doubted.len();
     }
 
     /// The symbols that this list may change.
     pub(super) fn touched_by(&self, staging: &Staging) -> BTreeSet<SymbolId> {
-        let gone = listed(&self.listings).map(|(symbol, _)| symbol);
-        let gone = gone.filter(|symbol| !staging.said.contains_key(symbol));
+        let gone = self.listings.keys().copied().filter(|it| !staging.said.contains_key(it));
         let new = staging.said.iter().filter(|(_, new)| new.is_some()).map(|(symbol, _)| *symbol);
         let mut touched: BTreeSet<SymbolId> = gone.chain(new).collect();
         touched.extend(&self.remembered);
@@ -235,24 +230,17 @@ impl Roster {
         self.has_list = true;
         self.remembered.retain(|symbol| self.doubted.contains(symbol));
         self.recalled.clear();
-        for (at, listing) in self.listings.iter_mut().enumerate() {
-            listing.take_if(|_| !staging.said.contains_key(&SymbolId(at as u32)));
-        }
-        for (symbol, new) in staging.said {
-            if self.listings.len() <= symbol.index() {
-                self.listings.resize_with(symbol.index() + 1, || None);
-            }
-            let listing = &mut self.listings[symbol.index()];
-            *listing = new.or(listing.take());
-        }
+        self.listings.retain(|symbol, _| staging.said.contains_key(symbol));
+        let new = staging.said.into_iter().filter_map(|(symbol, it)| Some((symbol, it?)));
+        self.listings.append(&mut new.collect());
         self.route();
     }
 
     /// Maps all ticker ids to their symbols again, because two markets may swap their ids. If a faulty list
     /// has one ticker id for two markets, the lower symbol gets it.
     fn route(&mut self) {
-        let routes = listed(&self.listings).rev();
-        self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();
+        let routes = self.listings.iter().rev();
+        self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), *symbol)).collect();
     }
 
     /// The named symbols that the applied list lacks, and that were not logged before.
@@ -285,14 +273,6 @@ impl Roster {
             );
         }
     }
-}
-
-/// The existing listings, with their symbols.
-fn listed(
-    listings: &[Option<Box<Listing>>],
-) -> impl DoubleEndedIterator<Item = (SymbolId, &Listing)> {
-    let listed = listings.iter().enumerate();
-    listed.filter_map(|(at, it)| Some((SymbolId(at as u32), it.as_deref()?)))
 }
 
 impl Staging {
