@@ -1,10 +1,9 @@
 //! Charts: every interval, range, limit and form, against candles added up by hand.
 
 use crate::loopback::contract::*;
-use crate::loopback::naive::{asked_of, body, open_time};
+use crate::loopback::naive::open_time;
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
-use crate::support::naive::rolled_up;
 use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -73,55 +72,6 @@ fn the_first_answer_about_a_market_holds_the_forming_candle() {
 }
 
 #[test]
-fn a_range_is_read_from_its_ends_and_cut_by_its_limit() {
-    let (_exchange, marketd) = made_up();
-    let newest = open_time("1h", NOW);
-    let at = |slots: i64| newest - slots * HOUR_MS;
-    let check = |query: &str, first: i64, last: i64| {
-        let rows = chart(marketd.addr(), query);
-        let expected: Vec<i64> = (first..=last).step_by(HOUR_MS as usize).collect();
-        assert_eq!(opens(&rows), expected, "{query}");
-    };
-    // The default is one hour. Neither end: the newest.
-    check("limit=1", newest, newest);
-    check("", at(499), newest);
-    check("limit=2", at(1), newest);
-    check("limit=5000", at(4999), newest);
-    // Only an end: the newest up to it, itself included.
-    check(&format!("to={}&limit=4", at(10)), at(13), at(10));
-    check(&format!("to={}&limit=4", at(10) + 1), at(13), at(10));
-    check(&format!("to={}&limit=4", at(10) - 1), at(14), at(11));
-    check(&format!("to={}", at(10)), at(509), at(10));
-    check(&format!("to={}&limit=3", NOW + 1_000_000_000), at(2), newest);
-    // Only a begin: the oldest from it.
-    check(&format!("from={}&limit=4", at(10)), at(10), at(7));
-    check(&format!("from={}&limit=4", at(10) + 1), at(9), at(6));
-    check(&format!("from={}", at(600)), at(600), at(101));
-    check(&format!("from={}", at(3)), at(3), newest);
-    // Both: the range, up to 5000 of it, the oldest kept.
-    check(&format!("from={}&to={}", at(10), at(5)), at(10), at(5));
-    check(&format!("from={}&to={}&limit=2", at(10), at(5)), at(10), at(9));
-    check(&format!("from={0}&to={0}", at(10)), at(10), at(10));
-    check(&format!("from={}&to={}", at(1000), at(0)), at(1000), at(0));
-    check(&format!("from={}&to={}", at(6000), at(0)), at(6000), at(1001));
-    // Between two candles, in the future, before the first.
-    for query in [
-        format!("from={}&to={}", at(10) + 1, at(9) - 1),
-        format!("from={}", newest + HOUR_MS),
-        "from=9999999999999".to_string(),
-        "from=9999999999999999&to=9999999999999999".to_string(),
-        format!("from={}&to={}", NOW + DAY_MS, NOW + 2 * DAY_MS),
-        "to=1000000000000".to_string(),
-        "from=0&to=0".to_string(),
-        "from=0&to=100".to_string(),
-    ] {
-        let answer = get(marketd.addr(), &target(&query));
-        assert_eq!(good(&answer, CHART).items().len(), 0, "{query}");
-        assert_eq!(answer.header("Link"), None, "{query}");
-    }
-}
-
-#[test]
 fn seconds_milliseconds_and_the_other_names_mean_the_same() {
     let (_exchange, marketd) = made_up();
     let (from, to) = (open_time("4h", NOW) - 400 * HOUR_MS, open_time("4h", NOW) - HOUR_MS);
@@ -165,85 +115,9 @@ fn seconds_milliseconds_and_the_other_names_mean_the_same() {
     }
 }
 
-/// Hours of which some are missing: 3 of every 10, and the first and the last of a day.
-fn with_holes() -> (Binance, Marketd, Vec<i64>) {
-    let exchange = Binance::generated(1, 5);
-    exchange.set_time(ServerTime::Fixed(NOW));
-    let newest = open_time("1h", NOW);
-    let begin = newest - 200 * HOUR_MS;
-    let hours = (begin..=newest).step_by(HOUR_MS as usize);
-    let is_there = |(at, open): &(usize, i64)| {
-        !matches!(at % 10, 3..=5) && open / DAY_MS != newest / DAY_MS - 2
-    };
-    let there: Vec<i64> = hours.enumerate().filter(is_there).map(|(_, open)| open).collect();
-    let row = |(at, open): (usize, &i64)| {
-        let (low, high) = (100 + at, 103 + at);
-        format!(
-            r#"[{open},"{low}.50","{high}.00","{low}.00","{high}.00","{at}.25",{},"0",1,"0","0","0"]"#,
-            open + HOUR_MS - 1
-        )
-    };
-    let rows: Vec<String> = there.iter().enumerate().map(row).collect();
-    exchange.set_klines("BTCUSDT", "1h", &format!("[{}]", rows.join(",")));
-    exchange.patch_ticker("BTCUSDT", "lastPrice", &format!("\"{}\"", 102 + there.len()));
-    let marketd = start(&patient(config(&[source("fake", &exchange)])));
-    (exchange, marketd.with_clock(), there)
-}
-
-#[test]
-fn what_the_exchange_does_not_have_is_counted_and_can_be_filled() {
-    let (_exchange, marketd, there) = with_holes();
-    let (first, newest) = (there[0], there[there.len() - 1]);
-    let whole = format!("interval=1h&from={}&to={}", first, NOW);
-    let plain = chart(marketd.addr(), &whole);
-    assert_eq!(opens(&plain), there);
-    let gaps = 201 - there.len();
-    let answer = get(marketd.addr(), &target(&whole));
-    assert_eq!(answer.header("Chart-Gaps"), Some(gaps.to_string().as_str()));
-    let filled = chart(marketd.addr(), &format!("{whole}&fill=previous"));
-    let expected: Vec<i64> = (first..=newest).step_by(HOUR_MS as usize).collect();
-    assert_eq!(opens(&filled), expected);
-    let mut close = Json::Null;
-    for row in filled.items() {
-        let stored = plain.items().iter().find(|stored| stored[0] == row[0]);
-        let flat = || {
-            let price = close.clone();
-            let zero = Json::Number("0".to_string());
-            let prices = [price.clone(), price.clone(), price.clone(), price, zero];
-            Json::Array(std::iter::once(row[0].clone()).chain(prices).collect())
-        };
-        assert_eq!(*row, stored.cloned().unwrap_or_else(flat));
-        close = row[4].clone();
-    }
-    let answer = get(marketd.addr(), &target(&format!("{whole}&fill=previous")));
-    assert_eq!(answer.header("Chart-Gaps"), Some(gaps.to_string().as_str()));
-    // Never past the newest, and nothing before the oldest.
-    let beyond = format!("interval=1h&from={}&to={}&fill=previous", first - DAY_MS, NOW + DAY_MS);
-    let answer = get(marketd.addr(), &target(&beyond));
-    assert_eq!(good(&answer, CHART), filled);
-    // One answer that begins later is no proof that nobody traded on the day before.
-    assert_eq!(answer.header("Chart-Coverage"), Some("partial"));
-    // A limit counts the filled ones too.
-    let limited = format!("{whole}&fill=previous&limit=6");
-    assert_eq!(opens(&chart(marketd.addr(), &limited)), expected[..6]);
-    // A day without any hour in it has no candle of two hours either.
-    let rolled = chart(marketd.addr(), &format!("interval=2h&from={first}&to={NOW}"));
-    let empty = newest / DAY_MS * DAY_MS - 2 * DAY_MS;
-    let inside = |open: &i64| (empty..empty + DAY_MS).contains(open);
-    assert!(!opens(&rolled).iter().any(inside));
-    let parts = asked_of(&_exchange, "BTCUSDT", "1h", first, NOW);
-    let mut by_hand = rolled_up(&parts, "2h");
-    by_hand.retain(|candle| candle.0 >= first);
-    assert_eq!(rolled, body(&by_hand));
-    let filled = chart(marketd.addr(), &format!("interval=2h&from={first}&to={NOW}&fill=previous"));
-    assert_eq!(opens(&filled).iter().filter(|open| inside(open)).count(), 12);
-}
-
 #[test]
 fn links_walked_to_the_end_give_the_one_big_answer() {
-    let (_holes, holey, there) = with_holes();
     let (_exchange, marketd) = made_up();
-    let oldest = there[0];
     let check = |addr: SocketAddr, query: &str, limit: usize| {
         let whole = get(addr, &target(&format!("{query}&limit=5000")));
         let wanted = whole.exact();
@@ -271,12 +145,8 @@ fn links_walked_to_the_end_give_the_one_big_answer() {
     check(marketd.addr(), &format!("interval=15m&from={}&to={}", minute / 1000, NOW / 1000), 5);
     check(marketd.addr(), &format!("interval=1w&from={week}&to={NOW}&decimals=string"), 4);
     check(marketd.addr(), &format!("resolution=1M&startTime={week}&source=fake"), 1);
-    for query in ["", "&fill=previous", "&fill=previous&decimals=string", "&source=fake"] {
-        for interval in ["1h", "2h", "1d"] {
-            let query = format!("interval={interval}&from={oldest}&to={NOW}{query}");
-            check(holey.addr(), &query, 9);
-        }
-    }
+    let filled = "&fill=previous&decimals=string&source=fake";
+    check(marketd.addr(), &format!("interval=2h&from={week}&to={NOW}{filled}"), 300);
 }
 
 /// The target that a `Link: <?...>; rel="next"` leads to from a page.

@@ -21,18 +21,6 @@ pub fn list() -> Vec<u8> {
     format!("[{}]", ticker("BTCUSDT", "2.5")).into_bytes()
 }
 
-#[test]
-fn requests_say_what_can_be_unpacked() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let _marketd = start(&config(&[source("fake", &exchange)]));
-    for asked in exchange.asked() {
-        let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("accept-encoding");
-        let found: Vec<&str> =
-            (asked.fields.iter().filter(named)).map(|(_, value)| value.as_str()).collect();
-        assert_eq!(found, ["gzip"], "{}", asked.target);
-    }
-}
-
 const INCOMPLETE: &str =
     "malformed answer: the gzip data is cut short, or its checksum or length is wrong";
 

@@ -285,39 +285,3 @@ fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
         eventually(LONG, || (newest(addr, interval) == expected).then_some(()));
     }
 }
-
-#[test]
-fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
-    let exchange = Binance::generated(1, 4);
-    // 4 s before the end of a minute, until the daemon knows: its own time goes on from there.
-    let minute = open_time("1m", NOW) + 60_000;
-    let begin = minute - 4_000;
-    let here = exchange.now();
-    exchange.set_time(ServerTime::Fixed(begin));
-    exchange.fault_on(KLINES, Fault::Silence);
-    let source = tracking("fake", &exchange, &["BTC/USDT"]);
-    let source = with(with(source, "timeoutMs", json!(60_000)), "pollMs", json!(500));
-    let marketd = start(&with(config(&[source]), "limits", json!({ "chartWaitMs": 20 })));
-    let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=5";
-    let first = |answer: &Response| answer.exact()[0][0] == minute - 60_000;
-    await_answer(marketd.addr(), chart, first);
-    // The exchange's goes on as well: a price that stands still begins no candle.
-    exchange.set_time(ServerTime::Offset(begin - here));
-    let two = |answer: &Response| answer.exact().items().len() >= 2;
-    let answer = await_answer(marketd.addr(), chart, two);
-    let rows = good(&answer, CHART);
-    assert_eq!(rows[0][0], minute - 60_000);
-    assert_eq!(rows[1][0], minute);
-    assert_eq!((rows[0][5].text(), rows[1][5].text()), (Some("0"), Some("0")));
-    assert_eq!((coverage(&answer), answer.header("Chart-Last-Closed")), ("partial", None));
-    exchange.heal();
-    exchange.cut();
-    let closed = (minute - 60_000).to_string();
-    let confirmed =
-        |answer: &Response| answer.header("Chart-Last-Closed").is_some_and(|last| *last >= *closed);
-    let answer = await_answer(marketd.addr(), chart, confirmed);
-    let own = asked_of(&exchange, "BTCUSDT", "1m", minute - 60_000, minute - 60_000);
-    let rows = answer.exact();
-    let same = rows.items().iter().find(|row| row[0] == minute - 60_000);
-    assert_eq!(same, Some(&body(&own)[0]));
-}

@@ -5,42 +5,6 @@ use crate::loopback::setup::*;
 use crate::support::*;
 
 #[test]
-fn one_connection_serves_many_requests_and_pipelined_ones_in_their_order() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    let mut client = Client::connect(marketd.addr());
-    for _ in 0..3 {
-        let answer = client.get("/api/v1/quotes/BTCUSDT");
-        assert_eq!((answer.status, answer.header("Connection")), (200, None));
-    }
-    // Short and long, good and bad, immediate and made in parts, all in one write.
-    let targets = [
-        "/api/v1/quotes/BTCUSDT",
-        "/api/ecosystem/chart?symbol=ETHUSDT&interval=1h&from=1700000000&to=1700360000",
-        "/nope",
-        "/api/ecosystem/chart?symbol=BTCUSDT&interval=4h&limit=20",
-        "/api/v1/quotes/ETHUSDT",
-        "/api/v1/categories",
-    ];
-    for answers in [pipeline(marketd.addr(), &targets), pipeline(marketd.addr(), &targets)] {
-        let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
-        assert_eq!(statuses, [200, 200, 404, 200, 200, 200]);
-        assert_eq!(answers[0].exact()["symbol"], "BTC/USDT");
-        assert_eq!(answers[1].header("Chart-Interval"), Some("1h"));
-        assert_eq!(answers[3].header("Chart-Interval"), Some("4h"));
-        assert_eq!(answers[4].exact()["symbol"], "ETH/USDT");
-    }
-    // Hundreds at once, and the client says that it is done.
-    let line = "GET /api/v1/quotes/ETHUSDT HTTP/1.1\r\nHost: x\r\n\r\n";
-    let mut client = Client::connect(marketd.addr());
-    client.send(line.repeat(500)).expect("they are read");
-    client.finish();
-    let answers = client.read_many(500).expect("all are answered");
-    assert!(answers.iter().all(|answer| answer.status == 200));
-    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
-}
-
-#[test]
 fn what_is_sent_behind_the_last_request_does_not_cost_its_answer() {
     // Larger than what the kernel takes at once.
     let exchange = Binance::generated(3000, 9);

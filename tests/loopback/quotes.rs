@@ -2,7 +2,6 @@
 
 use crate::loopback::contract::*;
 use crate::loopback::setup::*;
-use crate::support::binance::TICKERS;
 use crate::support::*;
 use serde_json::json;
 
@@ -102,36 +101,6 @@ fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own
         let seconds = cache.strip_prefix("public, max-age=").map(str::parse::<u32>);
         assert!(matches!(seconds, Some(Ok(1..=60))), "{target}: {cache}");
     }
-}
-
-#[test]
-fn bodies_hold_no_now_and_a_quote_changes_its_tag_with_each_poll() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    let first = get(marketd.addr(), "/api/v1/quotes/BTCUSDT");
-    let other = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
-        answer.header("ETag") != first.header("ETag")
-    });
-    let (one, two) = (first.exact(), other.exact());
-    for key in one.keys() {
-        assert_eq!(one[key] == two[key], key != "receivedAt", "{key}");
-    }
-    // No poll, no change.
-    exchange.fault_on(TICKERS, Fault::Silence);
-    exchange.forget();
-    exchange.await_asked(TICKERS, 1, LONG);
-    let answers = pipeline(marketd.addr(), &["/api/v1/quotes/BTCUSDT"; 3]);
-    let again = get(marketd.addr(), "/api/v1/quotes/BTCUSDT");
-    for answer in &answers {
-        assert_eq!(answer.body, again.body);
-        assert_eq!(answer.header("ETag"), again.header("ETag"));
-    }
-    let tag = again.header("ETag").expect("a tag");
-    let target = "/api/v1/quotes/BTCUSDT";
-    let unchanged = get_with(marketd.addr(), target, &format!("If-None-Match: W/{tag}"));
-    assert_eq!((unchanged.status, unchanged.text()), (304, ""));
-    assert_eq!(unchanged.header("ETag"), Some(tag));
-    assert!(unchanged.header("Cache-Control").is_some() && unchanged.header("Date").is_some());
 }
 
 #[test]

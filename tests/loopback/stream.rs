@@ -41,33 +41,6 @@ fn limited(exchange: &Binance, limits: Value) -> Marketd {
 }
 
 #[test]
-fn every_quote_comes_on_connect_and_again_with_each_change() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    let mut stream = EventSource::open(marketd.addr(), BTC_ETH);
-    assert_eq!(stream.head.header("Cache-Control"), Some("no-store"));
-    assert_eq!(stream.head.header("Access-Control-Allow-Origin"), Some("*"));
-    let status = stream.next().expect("the health comes first");
-    assert_eq!((status.name.as_str(), status.exact()["status"].text()), ("status", Some("ok")));
-    assert!(stream.retry_ms.is_some_and(|wait| (1500..2500).contains(&wait)));
-    for (of, price) in [("BTC/USDT", "1.5"), ("ETH/USDT", "1.5")] {
-        let event = stream.next().expect("a quote");
-        assert!(is_quote(&event, of, price), "{event:?}");
-    }
-    set_price(&exchange, "ETHUSDT", "2.25");
-    set_price(&exchange, "SOLUSDT", "9");
-    let event = stream.until(|event| is_quote(event, "ETH/USDT", "2.25"));
-    assert_eq!(event.exact()["source"].text(), Some("fake"));
-    // What nobody has asked for never comes.
-    set_price(&exchange, "BTCUSDT", "3");
-    let event = stream.until(|event| {
-        assert_ne!(symbol(event), "SOL/USDT");
-        is_quote(event, "BTC/USDT", "3")
-    });
-    assert!(event.data.contains("\"last\":3,"), "{event:?}");
-}
-
-#[test]
 fn a_quote_that_turns_stale_and_the_health_of_the_service_are_told() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let brief = with(source("fake", &exchange), "staleAfterMs", json!(700));

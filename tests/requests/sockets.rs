@@ -3,7 +3,7 @@
 
 use crate::requests::answers::{Answer, read_answers};
 use crate::requests::bench::{show, tag_in};
-use crate::requests::table::{TAGGED, table};
+use crate::requests::table::{Row, TAGGED, table};
 use crate::support::{Client, Marketd, PATIENCE, count, eventually, get};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -70,38 +70,27 @@ fn summary(answers: &[Answer]) -> String {
 fn every_row_is_answered_over_a_socket_as_it_is_at_the_desk() {
     let marketd = start();
     let tag = tag(marketd.addr());
+    let check = |row: &Row, bytes: &[u8], size: usize| {
+        let answers = talk(marketd.addr(), bytes.chunks(size));
+        let answers = answers.unwrap_or_else(|fault| panic!("{fault}: {}", show(bytes)));
+        assert_eq!(summary(&answers), without_end(row.expected), "{}", show(bytes));
+        let closes = answers.last().is_some_and(|last| last.closes);
+        assert_eq!(closes, row.expected.ends_with("shut"), "{}", show(bytes));
+    };
     for row in table() {
         let bytes = row.bytes_with_tag(&tag);
-        let answers = talk(marketd.addr(), [&bytes[..]]).unwrap_or_else(|fault| {
-            panic!("{fault}: {}", show(&bytes));
-        });
-        assert_eq!(summary(&answers), without_end(row.expected), "{}", show(&bytes));
-        let closes = answers.last().is_some_and(|last| last.closes);
-        assert_eq!(closes, row.expected.ends_with("shut"), "{}", show(&bytes));
-    }
-    let counted = get(marketd.addr(), "/api/v1/metrics");
-    assert_eq!(counted.exact()["http"]["inFlight"], 0, "{}", counted.text());
-}
-
-#[test]
-fn every_row_is_answered_over_a_socket_byte_by_byte() {
-    let marketd = start();
-    let tag = tag(marketd.addr());
-    for row in table() {
+        check(&row, &bytes, bytes.len());
         // A client that has asked for the end and sends on may reset its own answer.
         let is_error = row.expected.rsplit_once(", ").is_some_and(|(answers, _)| {
             let last = answers.rsplit(", ").next().unwrap_or_default();
             last.contains("bad_request") || last.starts_with('5') || last.starts_with("41")
         });
-        if row.expected.ends_with("shut") && !is_error {
-            continue;
+        if is_error || !row.expected.ends_with("shut") {
+            check(&row, &bytes, 1);
         }
-        let bytes = row.bytes_with_tag(&tag);
-        let answers = talk(marketd.addr(), bytes.chunks(1)).unwrap_or_else(|fault| {
-            panic!("{fault}: {}", show(&bytes));
-        });
-        assert_eq!(summary(&answers), without_end(row.expected), "{}", show(&bytes));
     }
+    let counted = get(marketd.addr(), "/api/v1/metrics");
+    assert_eq!(counted.exact()["http"]["inFlight"], 0, "{}", counted.text());
 }
 
 #[test]

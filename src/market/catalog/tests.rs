@@ -113,34 +113,6 @@ fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list() {
 }
 
 #[test]
-fn nothing_served_changes_before_a_list_ends() {
-    let mut catalog = catalog(&[source("a", &[], &[])]);
-    list(&mut catalog, A, &["BTC/USDT", "AB/C"], T1);
-    let version = catalog.version();
-    let check_unchanged = |catalog: &Catalog, when: &str| {
-        assert_eq!(known(catalog), "AB/C BTC/USDT", "{when}");
-        assert_eq!(catalog.version(), version, "{when}");
-        assert_eq!(catalog.find(b"ETH/USDT"), Lookup::Unknown, "{when}");
-        assert_eq!(catalog.find(b"ABC"), Lookup::Known(id(catalog, "AB/C")), "{when}");
-        assert_eq!(catalog.by_ticker_id(A, "ETHUSDT"), None, "{when}");
-        assert_eq!(catalog.categories().len(), 2, "{when}");
-    };
-    catalog.drop_list(A);
-    catalog.list(A, info("ETH/USDT"));
-    catalog.list(A, info("A/BC"));
-    check_unchanged(&catalog, "while it is read");
-    catalog.drop_list(A);
-    check_unchanged(&catalog, "abandoned");
-    assert_eq!(end_list(&mut catalog, A, T2), Err(EmptyList));
-    check_unchanged(&catalog, "ended without a begin");
-    catalog.drop_list(A);
-    catalog.list(A, info("ETH/USDT"));
-    let change = list(&mut catalog, A, &["BTC/USDT", "AB/C"], T3);
-    assert_eq!(change, ListChange::default());
-    check_unchanged(&catalog, "begun again");
-}
-
-#[test]
 fn a_list_without_a_usable_market_is_refused() {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &["USDT"])]);
     list(&mut catalog, A, &["BTC/USDT", "ETH/USDT"], T1);

@@ -62,29 +62,6 @@ fn a_refused_item_changes_nothing_but_a_counter() {
 }
 
 #[test]
-fn quotes_that_turn_together_are_all_marked_and_none_that_comes_anew() {
-    let mut quotes = quotes();
-    let symbols = || (0..1100).map(SymbolId);
-    for (source, symbol) in symbols().map(|it| (A, it)).chain(symbols().map(|it| (B, it))) {
-        apply(&mut quotes, source, symbol, "10", at(0));
-    }
-    assert_eq!((quotes.update_staleness(at(15)), quotes.update_staleness(at(15))), (2200, 0));
-    assert_eq!(quotes.staleness_due(), None);
-    let (early, late) = (SymbolId(0), SymbolId(1050));
-    apply(&mut quotes, A, early, "10", at(16));
-    apply(&mut quotes, A, late, "10", at(17));
-    assert_eq!(quotes.update_staleness(at(17)), 0);
-    for symbol in symbols() {
-        let is_fresh = symbol == early || symbol == late;
-        assert_eq!(stale(&quotes, A, symbol), Some(!is_fresh), "{symbol:?}");
-        assert_eq!(stale(&quotes, B, symbol), Some(true), "{symbol:?}");
-    }
-    assert_eq!(quotes.staleness_due(), Some(at(31).mono));
-    assert_eq!((quotes.update_staleness(at(31)), quotes.update_staleness(at(31))), (1, 0));
-    assert_eq!(quotes.staleness_due(), Some(at(32).mono));
-}
-
-#[test]
 fn a_frozen_source_stays_so_unless_the_new_age_allows_it() {
     let mut quotes = quotes();
     for second in 0..=300 {
