@@ -2,7 +2,7 @@
 //!
 //! Owns two made-up exchanges, the clients' questions and the file of a core ([`VirtualTime`]). One source
 //! asks for all quotes at once, another one on the same host market by market, a third one market by market
-//! on a host of its own. What is wrong when is made from the seed, and the exchanges answer accordingly ([`host`]); every claim of marketd is compared with what was traded ([`market`]) by [`judge`].
+//! on a host of its own. What is wrong when is made from the seed, and the exchanges answer accordingly ([`host`]); every claim of marketd is compared with what was traded ([`Market`]) by [`judge`].
 //!
 //! - `complete` lacks nothing that was traded; nothing is called empty that is not; what may be kept for an
 //!   hour is final; once all has been well for a while, everything is there
@@ -13,16 +13,15 @@
 
 mod host;
 mod judge;
-mod market;
 
 use super::disk::Disk;
 use crate::support::{BINANCE, Json, Rng, market_by_market};
 use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 pub use host::HOUR;
-use host::{Host, Ill, Kind, MINUTE, SECOND};
+use host::{DAY_MS, HOUR_MS, Host, Ill, Kind, MINUTE, MINUTE_MS, Market, SECOND};
 
 use judge::{Asked, Fault, Judge, length_of};
-use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
+
 use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::history::{DiskJob, Reply, SeriesName};

@@ -6,14 +6,14 @@
 //! who judge it.
 
 use super::answers::{Allowance, Context};
-use super::exchange::Task;
-use super::exchange::{InFlight, Meaning, Reached};
+use super::exchange::{InFlight, Meaning, Reached, Task};
 use super::ledger::{Moment, Tri};
 use super::quotes::Books;
 use super::trace::excerpt;
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
-use marketd::core::{Action, Broken, Event as Told, LookUp, Service};
+use marketd::core::Event as Told;
+use marketd::core::{Action, Broken, LookUp, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -320,15 +320,15 @@ impl World {
             let kind = ErrorKind::NetworkUnreachable;
             return self.core.handle(key, Told::Failed(&Broken::Io(kind)), now);
         }
-        let places = (0..self.exchanges.len()).flat_map(|source| {
-            let count = self.exchanges[source].places.len();
-            (0..count).map(move |place| (source, place))
-        });
-        let found =
-            places.into_iter().find(|(source, place)| address_of(*source, *place) == address);
-        let Some((source, place)) = found else {
-            self.fail(&format!("{address} is no address of any source"));
+        let [source, place] = match address {
+            SocketAddr::V4(it) => [it.ip().octets()[2], it.ip().octets()[3]].map(usize::from),
+            SocketAddr::V6(_) => [usize::MAX; 2],
         };
+        let place = place.wrapping_sub(1);
+        let is_there = self.exchanges.get(source).is_some_and(|it| place < it.places.len());
+        if !is_there || address_of(source, place) != address {
+            self.fail(&format!("{address} is no address of any source"));
+        }
         self.attempt(source, &format!("connects to {address}"));
         let (conn, reached) = self.exchanges[source].connect(place, self.now);
         let room = *self.rng.pick(&[7, 60, usize::MAX, usize::MAX]);
@@ -357,16 +357,13 @@ impl World {
         let now = self.clocks();
         match self.links[&key].peer {
             Peer::Client(at) => {
-                if let Told::Received(bytes) = event {
-                    let text = || format!("client {at} > {}", excerpt(bytes));
-                    self.note(text());
+                self.note(match event {
+                    Told::Received(bytes) => format!("client {at} > {}", excerpt(bytes)),
+                    event => format!("client {at}: {event:?}"),
+                });
+                if let Told::Received(_) = event {
                     let total = self.links[&key].read;
                     self.clients[at].talk.arrived(total, self.now);
-                } else if !matches!(event, Told::Sent(_)) {
-                    self.note(format!("client {at}: {event:?}"));
-                }
-                if let Told::Sent(count) = event {
-                    self.note(format!("client {at}: sent {count}"));
                 }
                 self.core.handle(key, event, now);
                 self.tap(key);

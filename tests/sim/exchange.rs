@@ -289,16 +289,25 @@ impl Exchange {
         // Nothing is served without quotes, and no quotes without the list.
         let vital = task.is_tickers() || *task == Task::Markets && !has_list;
         let of_one_market = matches!(task, Task::Candles { .. });
-        let mut message = self.message(&speech, fault, vital, of_one_market);
-        let written = self.conns[conn].written;
-        let whole = message.bytes.len() as u64;
-        if let Some(cut) = message.cut {
-            message.bytes.truncate(cut);
-        }
-        self.conns[conn].written += message.bytes.len() as u64;
-        let end = message.ends.then_some(written + message.length.unwrap_or(whole));
-        let (meaning, head_end) = (message.meaning, written + message.head);
-        self.conns[conn].in_flight = Some(InFlight { meaning, end, head_end, ..request });
+        let is_cut = fault.is_some_and(|it| CUTS.contains(&it));
+        let meaning = match (fault, &speech.said) {
+            (None | Some(Fault::Missing | Fault::BadItems), Some(said)) => Ok(said.clone()),
+            // Who is silent about candles is believed.
+            (Some(Fault::EmptyList), Some(said @ Said::Candles(_))) => Ok(said.clone()),
+            (Some(Fault::Limited(seconds)), _) => {
+                Err(Failure { backs_off: true, retry_after: Some(seconds * SECOND) })
+            }
+            (Some(Fault::Status(403 | 418)), _) => bad(true),
+            (Some(Fault::Status(500..)), _) => bad(vital || !of_one_market),
+            _ => bad(vital || is_cut || fault == Some(Fault::LongLength)),
+        };
+        let message = self.message(&speech, fault);
+        let at = &mut self.conns[conn];
+        let length = message.length.unwrap_or(message.bytes.len() as u64);
+        let end = (!message.is_open).then_some(at.written + length);
+        let head_end = at.written + message.head;
+        at.written += message.bytes.len() as u64;
+        at.in_flight = Some(InFlight { meaning, end, head_end, ..request });
         let mut steps = self.pieces(message.bytes, wait, fault.is_some());
         let last = steps.last().map_or(wait, |(after, _)| *after);
         if let Some(after) = message.after {
@@ -308,13 +317,7 @@ impl Exchange {
     }
 
     /// The bytes of an answer, and what follows them.
-    fn message(
-        &mut self,
-        speech: &Speech,
-        fault: Option<Fault>,
-        vital: bool,
-        of_one_market: bool,
-    ) -> Message {
+    fn message(&mut self, speech: &Speech, fault: Option<Fault>) -> Message {
         let rng = &mut self.rng;
         let mut body = speech.body.clone();
         let mut status = speech.status;
@@ -325,7 +328,6 @@ impl Exchange {
         let mut skew = 0i64;
         use Fault::*;
         match (fault, &speech.said) {
-            // Who is silent about candles is believed.
             (Some(EmptyList), Some(Said::Candles(_))) => {}
             (Some(EmptyList), Some(Said::Markets(_))) => body = "{\"symbols\":[]}".to_string(),
             (Some(EmptyList), _) => body = "[]".to_string(),
@@ -355,30 +357,10 @@ impl Exchange {
             }
             _ => {}
         }
-        let is_cut = matches!(fault, Some(Stall | StallMid | Reset | ResetMid | Eof | EofMid));
-        if is_cut || skew != 0 {
+        if skew != 0 || fault.is_some_and(|it| CUTS.contains(&it)) {
             framing = 0;
         }
-        let meaning = match (fault, &speech.said) {
-            (None | Some(Missing | BadItems), Some(said)) => Ok(said.clone()),
-            (Some(EmptyList), Some(said @ Said::Candles(_))) => Ok(said.clone()),
-            (Some(Limited(seconds)), _) => {
-                Err(Failure { backs_off: true, retry_after: Some(seconds * SECOND) })
-            }
-            (Some(Status(403 | 418)), _) => bad(true),
-            (Some(Status(500..)), _) => bad(vital || !of_one_market),
-            _ => bad(vital || is_cut || fault == Some(LongLength)),
-        };
-        let mut message = Message {
-            bytes: Vec::new(),
-            meaning,
-            head: 0,
-            ends: true,
-            length: None,
-            cut: None,
-            after: None,
-        };
-        message.frame(status, &fields, body.as_bytes(), framing, skew, rng);
+        let mut message = Message::new(status, &fields, body.as_bytes(), (framing, skew), rng);
         message.spoil(fault, rng);
         message
     }
@@ -411,98 +393,89 @@ impl Exchange {
     }
 }
 
+/// Faults that break an answer off.
+const CUTS: [Fault; 6] =
+    [Fault::Stall, Fault::StallMid, Fault::Reset, Fault::ResetMid, Fault::Eof, Fault::EofMid];
+
 /// An answer on its way to the wire.
 struct Message {
     bytes: Vec<u8>,
-    meaning: Meaning,
     /// Length of its head.
     head: u64,
-    /// Whether the answer has an end of its own; else the stream's end is it.
-    ends: bool,
+    /// Whether it has no end of its own: the stream's end is it, or it is broken off.
+    is_open: bool,
     /// Where it ends for the reader, when that is not the last byte.
     length: Option<u64>,
-    /// What is sent of it.
-    cut: Option<usize>,
     /// What follows it.
     after: Option<Step>,
 }
 
 impl Message {
-    fn frame(
-        &mut self,
+    fn new(
         status: u16,
         fields: &str,
         body: &[u8],
-        framing: u64,
-        skew: i64,
+        (framing, skew): (u64, i64),
         rng: &mut Rng,
-    ) {
+    ) -> Message {
         let mut head = String::new();
         if rng.chance(1, 10) {
             head.push_str("HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n");
         }
-        let version = if framing == 9 && rng.chance(1, 2) { "1.0" } else { "1.1" };
-        head.push_str(&format!("HTTP/{version} {status} Whatever\r\n{fields}"));
-        let closes = framing < 9 && rng.chance(1, 15);
-        if closes {
-            head.push_str("Connection: close\r\n");
-            self.after = rng.chance(4, 5).then_some(Step::Eof);
-        } else if framing < 9 && rng.chance(1, 15) {
+        let (is_open, is_chunked) = (framing == 9, matches!(framing, 7 | 8));
+        let version = if is_open && rng.chance(1, 2) { "1.0" } else { "1.1" };
+        let closes = !is_open && rng.chance(1, 15);
+        let close = if closes { "Connection: close\r\n" } else { "" };
+        let is_over = match closes {
+            true => rng.chance(4, 5),
             // It closes an idle connection whenever it likes.
-            self.after = Some(Step::Eof);
+            false => is_open || rng.chance(1, 15),
+        };
+        let length = body.len() as i64 + skew;
+        let framed = match (is_open, is_chunked) {
+            (true, _) => String::new(),
+            (_, true) => "Transfer-Encoding: chunked\r\n".to_string(),
+            _ => format!("Content-Length: {length}\r\n"),
+        };
+        head += &format!("HTTP/{version} {status} Whatever\r\n{fields}{close}{framed}\r\n");
+        let begin = head.len() as u64;
+        let mut bytes = head.into_bytes();
+        let mut rest = body;
+        while is_chunked && !rest.is_empty() {
+            let size = rest.len().min(1 + rng.below(5000) as usize);
+            let extension = if rng.chance(1, 6) { ";a=b" } else { "" };
+            bytes.extend(format!("{size:X}{extension}\r\n").bytes());
+            bytes.extend(&rest[..size]);
+            bytes.extend(b"\r\n");
+            rest = &rest[size..];
         }
-        match framing {
-            9 => {
-                self.ends = false;
-                self.after = Some(Step::Eof);
-                head.push_str("\r\n");
-                self.head = head.len() as u64;
-                self.bytes = [head.as_bytes(), body].concat();
-            }
-            7 | 8 => {
-                head.push_str("Transfer-Encoding: chunked\r\n\r\n");
-                self.head = head.len() as u64;
-                self.bytes = head.into_bytes();
-                let mut rest = body;
-                while !rest.is_empty() {
-                    let size = rest.len().min(1 + rng.below(5000) as usize);
-                    let extension = if rng.chance(1, 6) { ";a=b" } else { "" };
-                    self.bytes.extend(format!("{size:X}{extension}\r\n").bytes());
-                    self.bytes.extend(&rest[..size]);
-                    self.bytes.extend(b"\r\n");
-                    rest = &rest[size..];
-                }
-                let trailer = if rng.chance(1, 4) { "X-Sum: 1\r\n" } else { "" };
-                self.bytes.extend(format!("0\r\n{trailer}\r\n").bytes());
-            }
-            _ => {
-                let length = body.len() as i64 + skew;
-                head.push_str(&format!("Content-Length: {length}\r\n\r\n"));
-                self.head = head.len() as u64;
-                if skew != 0 {
-                    self.length = Some((head.len() as i64 + length) as u64);
-                }
-                self.bytes = [head.as_bytes(), body].concat();
-            }
+        bytes.extend(rest);
+        if is_chunked {
+            let trailer = if rng.chance(1, 4) { "X-Sum: 1\r\n" } else { "" };
+            bytes.extend(format!("0\r\n{trailer}\r\n").bytes());
         }
+        let length = (skew != 0).then_some(begin + length as u64);
+        Message { bytes, head: begin, is_open, length, after: is_over.then_some(Step::Eof) }
     }
 
     /// What goes wrong on the wire.
     fn spoil(&mut self, fault: Option<Fault>, rng: &mut Rng) {
         let middle = 1 + rng.below(self.bytes.len() as u64 - 1) as usize;
-        let (cut, after) = match fault {
-            Some(Fault::Stall) => (Some(0), None),
-            Some(Fault::StallMid) => (Some(middle), None),
-            Some(Fault::Reset) => (Some(0), Some(Step::Reset)),
-            Some(Fault::ResetMid) => (Some(middle), Some(Step::Reset)),
-            Some(Fault::Eof) => (Some(0), Some(Step::Eof)),
-            Some(Fault::EofMid) => (Some(middle), Some(Step::Eof)),
-            Some(Fault::LongLength) => (None, rng.chance(1, 2).then_some(Step::Eof)),
+        let (left, after) = match fault {
+            Some(Fault::Stall) => (0, None),
+            Some(Fault::StallMid) => (middle, None),
+            Some(Fault::Reset) => (0, Some(Step::Reset)),
+            Some(Fault::ResetMid) => (middle, Some(Step::Reset)),
+            Some(Fault::Eof) => (0, Some(Step::Eof)),
+            Some(Fault::EofMid) => (middle, Some(Step::Eof)),
+            Some(Fault::LongLength) => {
+                self.after = rng.chance(1, 2).then_some(Step::Eof);
+                return;
+            }
             _ => return,
         };
-        self.ends = self.ends && fault == Some(Fault::LongLength);
-        self.cut = cut;
-        self.after = after;
+        self.bytes.truncate(left);
+        (self.after, self.is_open) = (after, true);
     }
 }
 

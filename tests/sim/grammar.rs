@@ -6,6 +6,7 @@ use super::lists::{List, Piece, Several};
 use super::udf::UdfAsk;
 use crate::support::Rng;
 use crate::support::naive::INTERVALS;
+use marketd::config::Limits;
 use marketd::core::Service;
 
 /// 2015-01-01, in seconds.
@@ -114,10 +115,7 @@ pub struct Grammar {
     pub categories: Vec<String>,
     /// The wall clock around which charts are asked for.
     pub now_ms: i64,
-    pub symbols_per_request: usize,
-    pub request_line_bytes: usize,
-    pub head_bytes: usize,
-    pub body_bytes: usize,
+    pub limits: Limits,
     /// Whether some requests may be malformed.
     pub bad: bool,
     /// What many ask for again and again, half of it charts.
@@ -193,7 +191,7 @@ impl Grammar {
         if !self.bad || !rng.chance(1, 12) {
             return Vec::new();
         }
-        let length = rng.below(self.body_bytes as u64) as usize;
+        let length = rng.below(self.limits.body_bytes as u64) as usize;
         if version == "1.1" && rng.chance(1, 3) {
             fields.push_str("Expect: 100-continue\r\n");
             ask.expects_continue = true;
@@ -213,16 +211,16 @@ impl Grammar {
             return body;
         }
         let length = match rng.below(8) {
-            0 => self.body_bytes + 1 + rng.below(1000) as usize,
-            1 => self.body_bytes,
+            0 => self.limits.body_bytes + 1 + rng.below(1000) as usize,
+            1 => self.limits.body_bytes,
             _ => length,
         };
-        if length > self.body_bytes {
+        if length > self.limits.body_bytes {
             ask.kind = Kind::Fatal(&[413]);
         }
         fields.push_str(&format!("Content-Length: {length}\r\n"));
         // Of a body that is too large, some may never be sent.
-        rng.bytes(length.min(self.body_bytes + 100))
+        rng.bytes(length.min(self.limits.body_bytes + 100))
     }
 
     /// Something that many ask for.
@@ -334,7 +332,7 @@ impl Grammar {
         let mut markets: Vec<usize> = Vec::new();
         let mut strangers = 0;
         let mut names = Vec::new();
-        for n in 0..1 + rng.below(self.symbols_per_request.min(6) as u64) {
+        for n in 0..1 + rng.below(self.limits.symbols_per_request.min(6) as u64) {
             if rng.chance(1, 6) {
                 strangers += 1;
                 names.push(format!("NO{n}-BODY"));
@@ -472,8 +470,7 @@ impl Grammar {
 
     /// What ends the connection.
     fn fatal(&self, rng: &mut Rng) -> Ask {
-        let line = self.request_line_bytes;
-        let head = self.head_bytes;
+        let (line, head) = (self.limits.request_line_bytes, self.limits.head_bytes);
         let get = |rest: &str| format!("GET /{rest}\r\n\r\n");
         let (text, expected): (String, &'static [u16]) = match rng.below(8) {
             0 => ("\x16\x03\x01\x02\x00\x01".to_string(), &[400]),

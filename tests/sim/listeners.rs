@@ -6,19 +6,18 @@
 //! was made for it knows what anybody would be answered then: no change was left out that lasted until
 //! the next pause, and none that came back from what it was before.
 
-use super::answers::Context;
-use super::answers::{Answer, read_answer};
+use super::answers::{Answer, Context, read_answer, read_json};
 use super::client::{Ending, Nature, Stage};
 use super::grammar::{address, decimals};
 use super::ledger::Tri;
 use super::setup::add_client;
-use super::trace::excerpt;
-use super::trace::{Verdict, ensure};
+use super::trace::{Verdict, ensure, excerpt};
 use super::wire::Peer;
 use super::world::World;
 use crate::support::message::{field, parse_head};
 use crate::support::{Json, Rng};
-use marketd::core::{Broken, Event as Told, Service};
+use marketd::core::Event as Told;
+use marketd::core::{Broken, Service};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
@@ -368,13 +367,12 @@ impl World {
                 ("decimals", decimals(is_text)),
             ];
             let target = address("/api/ecosystem/chart", &parameters);
-            let Some(body) = self.ask_as_stranger(&target) else {
-                continue;
-            };
+            let answer = self.answer_to(&target, 0);
+            let Some(answer) = answer.filter(|answer| answer.status == 200) else { continue };
             // A later candle may have been made in the same moment.
-            let chart = Json::parse(&body).unwrap_or_else(|why| self.fail(&why));
+            let chart = read_json(&answer.body).unwrap_or_else(|why| self.fail(&why));
             if chart.items().first().is_some_and(|row| *row != claim["candle"]) {
-                self.fail(&format!("client {at} is told {claim}, and {target} says {body}"));
+                self.fail(&format!("client {at} is told {claim}, and {target} says {chart}"));
             }
         }
     }
@@ -427,18 +425,8 @@ impl World {
         self.check_newest(at, &symbol);
     }
 
-    /// The body of a 200 to somebody who comes for this alone.
-    fn ask_as_stranger(&mut self, target: &str) -> Option<String> {
-        let answer = self.answer_to(target, 0).filter(|answer| answer.status == 200)?;
-        Some(String::from_utf8_lossy(&answer.body).into_owned())
-    }
-
-    /// The same, where the answer may take some turns. No time passes in them.
-    pub fn answer_to_stranger(&mut self, target: &str) -> Option<Answer> {
-        self.answer_to(target, 400).filter(|answer| answer.status == 200)
-    }
-
-    fn answer_to(&mut self, target: &str, turns: usize) -> Option<Answer> {
+    /// The answer to somebody who comes for this alone. It may take so many turns, in which no time passes.
+    pub fn answer_to(&mut self, target: &str, turns: usize) -> Option<Answer> {
         // Where there is no room, somebody else would have to make place.
         if self.clients_open() >= self.config.limits.max_connections {
             return None;

@@ -5,7 +5,7 @@
 //! and so many as are said. And at one moment, while nothing changes, the pieces of a list, taken one after
 //! the other by their links, are the list.
 
-use super::answers::Answer;
+use super::answers::{Answer, read_json};
 use super::charts::{ChartAsk, ChartFields, is_complete, read_rows};
 use super::grammar::{address, decimals};
 use super::ledger::Tri;
@@ -352,9 +352,8 @@ impl World {
 
     /// The rows of a piece at this moment, and the offset of the next one.
     fn rows_now(&mut self, piece: &Piece) -> Option<(Vec<String>, Option<usize>)> {
-        let answer = self.answer_to_stranger(&piece.target())?;
-        let json = Json::parse(&String::from_utf8_lossy(&answer.body));
-        let json = json.unwrap_or_else(|why| self.fail(&why));
+        let answer = self.answer_to(&piece.target(), 400).filter(|it| it.status == 200)?;
+        let json = read_json(&answer.body).unwrap_or_else(|why| self.fail(&why));
         let rows = piece.rows(&json).iter().map(ToString::to_string).collect();
         let links = answer.field("Link").unwrap_or_default();
         Some((rows, next_offset(links.unwrap_or_default())))

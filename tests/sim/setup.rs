@@ -274,10 +274,7 @@ fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar
         sources: config.sources.iter().map(|s| s.id.clone()).collect(),
         categories: ["usdt", "btc", "eur"].map(String::from).to_vec(),
         now_ms: begin,
-        symbols_per_request: config.limits.symbols_per_request,
-        request_line_bytes: config.limits.request_line_bytes,
-        head_bytes: config.limits.head_bytes,
-        body_bytes: config.limits.body_bytes,
+        limits: config.limits.clone(),
         bad: rng.chance(2, 3),
         favourites: Vec::new(),
     };

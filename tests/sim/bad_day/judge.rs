@@ -5,7 +5,7 @@
 
 use super::super::charts::{ChartRow, read_rows};
 use super::super::trace::{Verdict, ensure};
-use super::market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
+use super::host::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use crate::support::Json;
 use crate::support::message::field;
 use crate::virtual_time::Answer;
@@ -118,7 +118,7 @@ impl Judge {
             other => other.to_string(),
         };
         let oldest = clock - stale_ms - TOLERANCE_MS;
-        let price = |ms: i64| market.last(ms).map(super::market::price);
+        let price = |ms: i64| market.last(ms).map(super::host::price);
         let mut times = (oldest..=clock).step_by(500).chain([clock]);
         self.check(
             times.any(|ms| price(ms).as_ref() == Some(&shown)),
