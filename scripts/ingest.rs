@@ -18,7 +18,7 @@ mod support;
 
 use marketd::config::{Config, Data, SourceConfig, Url};
 use marketd::core::{Action, Core, Event, ProcessFacts, Service};
-use marketd::exchange::{Call, Caps, Dialect, Reading, Reject, Sink};
+use marketd::exchange::{Call, Dialect, Reading, Reject, Sink};
 use marketd::record::{Candle, MarketInfo, Ticker};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -177,10 +177,10 @@ impl Sink for Tickers<'_> {
 /// Reads the tickers as the core does, and discards them. Returns how long that took.
 fn decode(body: &str, quote: &str, expected: usize) -> Duration {
     let dialect = Dialect::by_name("binance").expect("it is built in");
-    let caps = Caps::from(&Config::default().limits);
+    let item_bytes = Config::default().limits.upstream_item_bytes;
     let mut tickers = Tickers { quote, count: 0 };
     let begin = processor_time();
-    let mut reading = Reading::new(dialect, &Call::Tickers, caps);
+    let mut reading = Reading::new(dialect, &Call::Tickers, item_bytes);
     for slice in black_box(body).as_bytes().chunks(SLICE) {
         reading.feed(slice, &mut tickers).expect("the body is sound");
     }

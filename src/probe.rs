@@ -8,7 +8,7 @@ mod report;
 
 use self::report::{Kept, ProbeReport, SHOWN, is_absurd, or_null, say, symbol};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
-use crate::exchange::{Call, Caps, Dialect, NextPage, Reading};
+use crate::exchange::{Call, Dialect, NextPage, Reading};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
 use crate::record::{Candle, MarketInfo, Ticker};
@@ -35,7 +35,7 @@ pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> 
         }
     };
     let mut probe = Probe {
-        caps: Caps::from(&config.limits),
+        item_bytes: config.limits.upstream_item_bytes,
         source,
         dialect,
         url,
@@ -56,7 +56,7 @@ pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> 
 }
 
 struct Probe<'c> {
-    caps: Caps,
+    item_bytes: usize,
     source: &'c SourceConfig,
     dialect: &'static Dialect,
     url: Url,
@@ -159,7 +159,7 @@ impl Probe<'_> {
         if let Some(meter) = meter.filter(|_| self.bodies.is_empty()) {
             self.budget(meter, fetched.field.as_deref());
         }
-        let mut reading = Reading::new(self.dialect, call, self.caps);
+        let mut reading = Reading::new(self.dialect, call, self.item_bytes);
         reading.explain();
         if let Some(date) = fetched.date {
             reading.date(date, kept);

@@ -5,14 +5,13 @@
 //! call has the fields and placeholders that it needs and no others, and that costs fit the budget. It
 //! reports every fault with its line and member.
 
-use super::candle::CandleField;
+use super::call::PlaceholderName;
 use super::dialect::{Dialect, DialectForm, TickerCall};
 use super::endpoint::{EndpointSpec, KeyForm, PagesForm};
 use super::fields::{TableOf, names_of};
 use super::listing::ListingField;
 use super::path::Form;
-use super::target::PlaceholderName;
-use super::ticker::TickerField;
+use super::prices::{CandleField, TickerField};
 use crate::config::members::Named;
 use crate::config::values::read_text;
 use crate::config::{ConfigFault, Report, SourceConfig};
@@ -116,8 +115,7 @@ impl DialectForm {
         use TickerField::*;
         let tickers = &self.tickers;
         let is_there = tickers.all.is_some() || tickers.one.is_some();
-        let message = "expected `all` or `one`";
-        report.expect(is_there, "tickers", message);
+        report.expect(is_there, "tickers", "expected `all` or `one`");
         let calls = [
             ("all", &tickers.all, Values::Pages),
             ("one", &tickers.one, Values::Id),
@@ -147,15 +145,13 @@ impl DialectForm {
                 fields.has(Id) || call.items.form == Form::Members || values == Values::Id;
             report.expect(is_named, &place, "expected a member that is `id`");
             let has_unit = tickers.time.is_some() || !fields.has(Time) && call.stamp.is_none();
-            let message = "missing: expected the unit of the times";
-            report.expect(has_unit, "tickers.time", message);
+            report.expect(has_unit, "tickers.time", "missing: expected the unit of the times");
         }
     }
 
     fn check_sizes(&self, it: &TickerCall, is_several: bool, member: &str, report: &mut Report) {
         let is_said = it.sizes.is_empty() != is_several;
-        let message = "expected the sizes of `several`, and of no other call";
-        report.expect(is_said, member, message);
+        report.expect(is_said, member, "expected the sizes of `several`, and of no other call");
         let rises = it.sizes.is_sorted_by(|a, b| a.most < b.most);
         report.expect(rises, member, "expected the fewest markets first");
         let units = self.budget.units;
@@ -190,21 +186,16 @@ impl DialectForm {
         let message = format!("expected members or columns that are {lacking}");
         report.expect(lacking.is_empty(), "candles.fields", &message);
         let has_yes = !candles.fields.has(CandleField::Closed) || !candles.closed.is_empty();
-        let message = "missing: expected the value of `closed` for yes";
-        report.expect(has_yes, "candles.closed", message);
+        report.expect(has_yes, "candles.closed", "missing: expected the value of `closed` for yes");
     }
 
     fn check_others(&self, report: &mut Report) {
         let (markets, time) = (&self.markets, &self.time);
         self.check_call(&time.call, "time.call", Values::None, report);
-        report.expect(
-            time.unit.is_some() != time.date,
-            "time.unit",
-            "expected either `unit` or `\"date\": true`",
-        );
+        let is_one = time.unit.is_some() != time.date;
+        report.expect(is_one, "time.unit", "expected either `unit` or `\"date\": true`");
         let is_itself = time.date || time.call.items.form == Form::Itself;
-        let message = "expected the path to the time itself";
-        report.expect(is_itself, "time.call.items", message);
+        report.expect(is_itself, "time.call.items", "expected the path to the time itself");
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
             let has_none =
                 markets.call.is_none() && markets.fields.is_none() && markets.several.is_none();

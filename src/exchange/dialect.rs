@@ -4,17 +4,14 @@
 //! members. A dialect sends nothing, reads no clock, and does not count what was spent: it only
 //! tells what a call costs.
 
-use super::call::{BudgetLimit, Call, NextPage, Page, Way};
-use super::candle::{Archive, Candles};
-use super::endpoint::{BudgetForm, EndpointSpec, KeyForm, SizeCost};
+use super::call::{BETWEEN, BudgetLimit, Call, FileValues, NextPage, Page, Way};
+use super::endpoint::{BudgetForm, EndpointSpec, KeyForm, Refusal, SizeCost};
 use super::fields::{Constants, MemberTable, TableOf};
 use super::json::Raw;
 use super::listing::ListingForm;
 use super::path::{Step, find};
-use super::refusal::Refusal;
+use super::prices::{Archive, Candles, TickerField};
 use super::shape::ItemForm;
-use super::target::{BETWEEN, FileValues};
-use super::ticker::TickerField;
 use super::value::Unit;
 use crate::config::forms::{SOURCE_ID, URL};
 use crate::config::members::{Named as _, count, members};

@@ -15,25 +15,6 @@ use super::error::ReadError;
 use super::json::{Cursor, MAX_DEPTH, NO_DEEPER, Stop};
 use super::path::{Form, Place, Step};
 
-/// The most bytes of each part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
-    /// The bytes of one item.
-    pub item_bytes: usize,
-    /// The bytes of everything outside of the items, white space inside of values included.
-    pub envelope_bytes: usize,
-}
-
-/// The most bytes of an envelope. It holds codes, a time, perhaps the exchange's own limits. All recorded
-/// envelopes are below 1 KiB.
-const ENVELOPE_BYTES: usize = 16 * 1024;
-
-impl From<&crate::config::Limits> for Caps {
-    fn from(limits: &crate::config::Limits) -> Caps {
-        Caps { item_bytes: limits.upstream_item_bytes, envelope_bytes: ENVELOPE_BYTES }
-    }
-}
-
 /// Takes the item at the cursor, which is an element, or a member's name, colon and value, and moves the
 /// cursor after it. After [`Stop::Cut`] the same item comes again with more bytes, so no part of a cut item
 /// may be used. `None` stands for an item above the limit, which was skipped unread.
@@ -45,7 +26,10 @@ const SEPARATOR: &str = "a comma or a closing bracket";
 /// The reader of one body.
 pub(super) struct Items {
     place: &'static Place,
-    caps: Caps,
+    /// The most bytes of one item.
+    item_bytes: usize,
+    /// The most bytes of the envelope, white space inside of values included.
+    envelope_bytes: usize,
     state: State,
     /// The open containers, outermost first: the ones on the path, and the one that holds the
     /// items.
@@ -93,10 +77,11 @@ struct Extent {
 }
 
 impl Items {
-    pub(super) fn new(place: &'static Place, caps: Caps) -> Items {
+    pub(super) fn new(place: &'static Place, item_bytes: usize, envelope_bytes: usize) -> Items {
         Items {
             place,
-            caps,
+            item_bytes,
+            envelope_bytes,
             state: State::Entry,
             open: Vec::new(),
             found: false,
@@ -212,7 +197,7 @@ impl Items {
 
     /// The place behind the item at the cursor, if it is longer than the limit.
     fn past_too_long<'a>(&self, cursor: &Cursor<'a>) -> Option<Cursor<'a>> {
-        let (begin, cap) = (cursor.position(), self.caps.item_bytes);
+        let (begin, cap) = (cursor.position(), self.item_bytes);
         let mut past = cursor.clone();
         if past.left() <= cap {
             return None;
@@ -262,7 +247,7 @@ impl Items {
         let more = &bytes[..end.unwrap_or(bytes.len())];
         let (begin, length) = (fed - self.partial.len() as u64, self.partial.len() + more.len());
         if self.is_among_items() {
-            self.is_too_long |= length > self.caps.item_bytes;
+            self.is_too_long |= length > self.item_bytes;
         } else {
             self.check_envelope(length)?;
         }
@@ -323,7 +308,7 @@ impl Items {
 
     /// Fails if the envelope gets too long with this many more bytes.
     fn check_envelope(&self, length: usize) -> Result<(), ReadError> {
-        let cap = self.caps.envelope_bytes;
+        let cap = self.envelope_bytes;
         match length + self.envelope.len() > cap {
             true => Err(ReadError::EnvelopeTooLong { cap }),
             false => Ok(()),

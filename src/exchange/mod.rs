@@ -11,12 +11,11 @@
 //!
 //! From the bytes up: `json` (a cursor over words and brackets), `path` (places in a body), `items` (finds
 //! the items of a body that comes in pieces), `fields` (tables of members and fields), `shape` (reads an item
-//! by such a table), `value` (numbers, times, names), `pair` (two assets in one text), `ticker`, `candle` and
-//! `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (takes the records), `call` (the kinds
-//! of requests), `target` (path and query of a request), `endpoint` (what a file says about one request),
-//! `dialect` (the whole file), `check` (the faults of a file, and the table of exchanges), `reading` (all of
-//! it together) and `explain` (shows a person what was read). A file becomes structs by the macros of
-//! `config::members`.
+//! by such a table), `value` (numbers, times, names), `prices` and `listing` (the kinds of items), `error`
+//! (what is wrong), `sink` (takes the records), `call` (the kinds of requests, path and query of each),
+//! `endpoint` (what a file says about one request, and about refusals), `dialect` (the whole file), `check`
+//! (the faults of a file, and the table of exchanges) and `reading` (all of it together). A file becomes
+//! structs by the macros of `config::members`.
 //!
 //! # To add an exchange
 //!
@@ -44,33 +43,26 @@
 //! `src/exchange/tests/sample.json`.
 
 mod call;
-mod candle;
 mod check;
 mod dialect;
 mod endpoint;
 mod error;
-mod explain;
 mod fields;
 mod items;
 mod json;
 mod listing;
-mod pair;
 mod path;
+mod prices;
 mod reading;
-mod refusal;
 mod shape;
 mod sink;
-mod target;
 #[cfg(test)]
 mod tests;
-mod ticker;
 mod value;
 
 pub use call::{BudgetLimit, Call, NextPage, Page, RequestKind, Way};
 pub use check::{FILE_BYTES, SCHEMA};
 pub use dialect::Dialect;
 pub use error::{ItemFault, ReadError, RefusalKind, Reject};
-pub use explain::Explained;
-pub use items::Caps;
 pub use reading::Reading;
-pub use sink::Sink;
+pub use sink::{Explained, Sink};

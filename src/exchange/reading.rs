@@ -11,15 +11,14 @@ use super::call::{Call, NextPage};
 use super::dialect::Dialect;
 use super::endpoint::EndpointSpec;
 use super::error::{ItemFault, ReadError, RefusalKind, Reject};
-use super::explain::Explained;
-use super::items::{Caps, Items};
+use super::items::Items;
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Form, find};
+use super::prices::{Known, take_candle, take_ticker};
 use super::shape::{ItemForm, Order};
-use super::sink::Sink;
-use super::ticker::Known;
+use super::sink::{Explained, Sink};
 use super::value::Unit;
-use super::{candle, listing, ticker, value};
+use super::{listing, value};
 use crate::time::UnixMs;
 
 /// The decoder of one response's body.
@@ -67,12 +66,16 @@ enum Task {
 /// Bytes of the front of a body that are searched for an error. An error comes first, and is short.
 const FRONT_BYTES: usize = 1024;
 
+/// The most bytes outside of the items of a body: codes, a time, perhaps the exchange's own limits. All
+/// recorded bodies have less than 1 KiB.
+const ENVELOPE_BYTES: usize = 16 * 1024;
+
 /// The longest cursor. Escaped, it may be three times as long, and servers accept targets of 8 KiB.
 const CURSOR_BYTES: usize = 1024;
 
 impl Reading {
-    /// A reading of the response to this call.
-    pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
+    /// A reading of the response to this call, whose items have at most so many bytes.
+    pub fn new(dialect: &'static Dialect, call: &Call<'_>, item_bytes: usize) -> Reading {
         let file = &dialect.file;
         let form = dialect.item_form(call);
         let names_assets = form.as_ref().is_some_and(|form| form.table.names_assets());
@@ -110,7 +113,7 @@ impl Reading {
                 count: 0,
                 explains: false,
             },
-            items: Items::new(&call.items, caps),
+            items: Items::new(&call.items, item_bytes, ENVELOPE_BYTES),
             front: Vec::new(),
             end: None,
         }
@@ -345,9 +348,9 @@ impl Records {
                 });
             }
             (_, Task::Tickers(known)) => {
-                ticker::take(&mut fields, (text, form), known, asked, sink);
+                take_ticker(&mut fields, (text, form), known, asked, sink);
             }
-            (_, Task::Candles) => candle::take(&fields, &self.dialect.file.candles, sink),
+            (_, Task::Candles) => take_candle(&fields, &self.dialect.file.candles, sink),
             (_, Task::Markets) => listing::take(&fields, &self.dialect.file.markets, sink),
             (_, Task::Time(_) | Task::Date { .. } | Task::Named) => {}
         }
@@ -362,23 +365,25 @@ impl Records {
 mod tests {
     use super::*;
     use crate::exchange::tests::sample::{CANDLES, SAMPLE};
-    use crate::exchange::tests::testing::{BINANCE, Notes, read};
-
-    const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
+    use crate::exchange::tests::testing::{BINANCE, Notes};
+    use crate::rng::Rng;
 
     #[test]
     fn an_envelope_has_a_length_at_most() {
-        let body = format!("{{\"serverTime\":{}1}}", "1".repeat(1000));
-        let (_, end) = read(&BINANCE, &Call::Time, &body);
-        assert_eq!(end, Err(ReadError::EnvelopeTooLong { cap: 1000 }));
-        let words = end.map_err(|error| error.to_string());
-        assert_eq!(words, Err("more than 1000 bytes outside of the items".to_string()));
+        let mut reading = Reading::new(&BINANCE, &Call::Time, 1000);
+        let fed = reading.feed(
+            format!("{{\"serverTime\":{}", "1".repeat(20_000)).as_bytes(),
+            &mut Notes::default(),
+        );
+        assert_eq!(fed, Err(ReadError::EnvelopeTooLong { cap: 16_384 }));
+        let words = reading.finish(200).map_err(|error| error.to_string());
+        assert_eq!(words, Err("more than 16384 bytes outside of the items".to_string()));
     }
 
     #[test]
     fn after_an_error_every_call_says_it_again() {
         let mut notes = Notes::default();
-        let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
+        let mut reading = Reading::new(&BINANCE, &Call::Tickers, 1000);
         let error = reading.feed(b"[,", &mut notes);
         assert!(matches!(error, Err(ReadError::Malformed { at: 1, .. })));
         assert_eq!(reading.feed(b"[]", &mut notes), error);
@@ -389,7 +394,7 @@ mod tests {
     fn the_numbers_of_an_unwanted_ticker_are_not_looked_at() {
         let body = r#"[{"lastPrice":"nothing","symbol":"A"},{"symbol":"B","lastPrice":"2"}]"#;
         let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };
-        let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
+        let mut reading = Reading::new(&BINANCE, &Call::Tickers, 1000);
         assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
         assert_eq!(reading.finish(200), Ok(()));
         assert_eq!((notes.tickers.len(), notes.rejected.len()), (1, 0));
@@ -401,7 +406,7 @@ mod tests {
             let body = format!(r#"[{item},{{"symbol":"B","lastPrice":"2"}}]"#);
             for at in 0..body.len() {
                 let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };
-                let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
+                let mut reading = Reading::new(&BINANCE, &Call::Tickers, 1000);
                 let (front, back) = body.as_bytes().split_at(at);
                 let _ = reading.feed(front, &mut notes);
                 let _ = reading.feed(back, &mut notes);
@@ -455,11 +460,8 @@ mod tests {
             ),
         ];
         let letters = br#"{}[]:,"\ 0-.eNu"#;
-        let mut seed = 5u64;
-        let mut random = |below: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) as usize % below
-        };
+        let mut rng = Rng::new(5);
+        let mut random = |below: usize| rng.below(below as u64) as usize;
         let mut good = 0;
         for round in 0..30_000 {
             let (dialect, call, body) = &bodies[round % bodies.len()];
@@ -477,7 +479,7 @@ mod tests {
             let run = |pieces: &[&[u8]]| {
                 let unwanted = [None, Some("A"), Some("B")][round % 7 % 3];
                 let mut notes = Notes { unwanted, ..Notes::default() };
-                let mut reading = Reading::new(dialect, call, CAPS);
+                let mut reading = Reading::new(dialect, call, 1000);
                 let fed = pieces.iter().try_for_each(|piece| reading.feed(piece, &mut notes));
                 let end = reading.finish(200);
                 assert!(fed.is_ok() || fed == end);

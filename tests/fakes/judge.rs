@@ -7,7 +7,7 @@ use crate::fakes::places::{Fake, Place};
 use crate::support::naive::plain;
 use crate::support::{FIGURES, Json, Rng};
 use marketd::decimal::Decimal;
-use marketd::exchange::{Call, Caps, Dialect, ReadError, Reading, Reject, Sink};
+use marketd::exchange::{Call, Dialect, ReadError, Reading, Reject, Sink};
 use marketd::record::{Candle, MarketInfo, Stats, Ticker};
 use marketd::time::UnixMs;
 use std::collections::BTreeMap;
@@ -60,10 +60,9 @@ pub fn decode(
     bytes: usize,
 ) -> (Kept, Result<(), ReadError>) {
     let dialect = Dialect::by_name(fake.name).expect("it is there");
-    let caps = Caps { item_bytes: 64 * 1024, envelope_bytes: 16 * 1024 };
     let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut kept = Kept::default();
-        let mut reading = Reading::new(dialect, call, caps);
+        let mut reading = Reading::new(dialect, call, 64 * 1024);
         for piece in pieces {
             // What finish says, counts: it knows of every error before.
             let _ = reading.feed(piece, &mut kept);

@@ -7,13 +7,13 @@
 //! [`RequestInFlight`] owns the request's bytes, the framing of the response, the reading of its body,
 //! and the [`Staged`] items. Items are decoded as bytes come; the body is never held whole. A
 //! compressed body is decompressed slice by slice ([`RequestInFlight::decompress`]), and until that is
-//! done nothing more is read. It does not know connections: `connections` sends and receives.
+//! done nothing more is read. It does not know connections: `source/requests` sends and receives.
 
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{BudgetLimit, Caps, Dialect, NextPage, ReadError, Reading, RefusalKind};
+use crate::exchange::{BudgetLimit, Dialect, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
     write_request,
@@ -98,10 +98,10 @@ impl RequestInFlight {
         tag: Option<&str>,
         cx: &Context,
     ) -> RequestInFlight {
-        let (caps, dialect) = (Caps::from(&cx.config.limits), profile.dialect);
+        let (item_bytes, dialect) = (cx.config.limits.upstream_item_bytes, profile.dialect);
         let (target, reading, cost) = profile.with_call(&task, cx, |call| {
             let target = dialect.target(call, page.as_ref());
-            (target, Reading::new(dialect, call, caps), dialect.cost(call))
+            (target, Reading::new(dialect, call, item_bytes), dialect.cost(call))
         });
         let target = format!("{}{target}", profile.url.path);
         let (id, what) = (&profile.config.id, task.describe(&cx.market));

@@ -1,8 +1,10 @@
 //! The item reader: bodies in pieces of any size, and what is no body.
 
 use super::*;
+use crate::rng::Rng;
 
-const CAPS: Caps = Caps { item_bytes: 100, envelope_bytes: 100 };
+/// The most bytes of an item, and of an envelope.
+const CAPS: [usize; 2] = [100, 100];
 
 fn place(text: &str) -> &'static Place {
     Box::leak(Box::new(Place::try_from(text.to_owned()).expect(text)))
@@ -24,9 +26,13 @@ fn note(place: &Place, item: Option<&mut Cursor<'_>>, notes: &mut Vec<String>) -
 type Read = (Vec<String>, String, Result<bool, ReadError>);
 
 /// The items, the envelope, and whether the body was whole.
-fn read<'b>(place: &'static Place, caps: Caps, pieces: impl IntoIterator<Item = &'b [u8]>) -> Read {
+fn read<'b>(
+    place: &'static Place,
+    caps: [usize; 2],
+    pieces: impl IntoIterator<Item = &'b [u8]>,
+) -> Read {
     let mut notes = Vec::new();
-    let mut items = Items::new(place, caps);
+    let mut items = Items::new(place, caps[0], caps[1]);
     let mut pieces = pieces.into_iter();
     let fed = pieces.try_for_each(|piece| items.feed(piece, &mut |it| note(place, it, &mut notes)));
     let envelope = String::from_utf8_lossy(&items.envelope).into_owned();
@@ -163,7 +169,7 @@ fn an_item_above_the_cap_is_passed_unread_and_those_around_it_are_read() {
             _ => format!("[1,{item},[2]]"),
         };
         for (cap, fits) in [(-1isize, false), (0, true), (1, true)] {
-            let caps = Caps { item_bytes: item.len().saturating_add_signed(cap), ..CAPS };
+            let caps = [item.len().saturating_add_signed(cap), 100];
             for size in [1, 2, 7, item.len(), item.len() + 1, body.len()] {
                 let read = read(place, caps, body.as_bytes().chunks(size));
                 let item = if fits { &*item } else { "too long" };
@@ -187,11 +193,11 @@ fn of_an_item_that_never_ends_nothing_is_kept_above_the_cap() {
     for body in ["[\"", "[[", "[{\"", "[1"] {
         let place = place("[]");
         let endless = body.to_owned() + &"1".repeat(1000);
-        let mut items = Items::new(place, CAPS);
+        let mut items = Items::new(place, CAPS[0], CAPS[1]);
         for piece in endless.as_bytes().chunks(16) {
             let fed = items.feed(piece, &mut |it| note(place, it, &mut Vec::new()));
             assert_eq!(fed, Ok(()), "{body}");
-            assert!(items.partial.len() <= CAPS.item_bytes, "{body}");
+            assert!(items.partial.len() <= CAPS[0], "{body}");
         }
         assert!(!items.is_whole() && items.partial.is_empty(), "{body}");
     }
@@ -203,7 +209,7 @@ fn the_envelope_may_be_as_long_as_the_cap_and_no_longer() {
     let body = r#"{"d":[[1],[2],[3]], "x":"yz" , "n":12}"#;
     let kept = r#"{"d":[],"x":"yz","n":12}"#.len();
     for (cap, fits) in [(kept - 1, false), (kept, true), (kept + 1, true)] {
-        let caps = Caps { envelope_bytes: cap, ..CAPS };
+        let caps = [100, cap];
         for size in [1, 3, body.len()] {
             let read = read(place, caps, body.as_bytes().chunks(size));
             let expected = if fits { Ok(true) } else { Err(ReadError::EnvelopeTooLong { cap }) };
@@ -215,10 +221,9 @@ fn the_envelope_may_be_as_long_as_the_cap_and_no_longer() {
 #[test]
 fn depth_is_capped_in_the_envelope_and_in_the_items() {
     let check = |body: String, expected: Result<bool, u64>| {
-        let caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
         let place = place("d[]");
         for size in [1, 5, body.len()] {
-            let read = read(place, caps, body.as_bytes().chunks(size));
+            let read = read(place, [1000, 1000], body.as_bytes().chunks(size));
             let expected = expected.map_err(|at| malformed(at, NO_DEEPER));
             assert_eq!(read.2, expected, "{body}");
         }
@@ -234,7 +239,7 @@ fn depth_is_capped_in_the_envelope_and_in_the_items() {
 #[test]
 fn only_the_front_of_a_cut_item_is_held() {
     let place = place("[]");
-    let mut items = Items::new(place, CAPS);
+    let mut items = Items::new(place, CAPS[0], CAPS[1]);
     let mut notes = Vec::new();
     let mut feed = |items: &mut Items, piece: &str, held: &str| {
         let fed = items.feed(piece.as_bytes(), &mut |it| note(place, it, &mut notes));
@@ -253,11 +258,8 @@ fn only_the_front_of_a_cut_item_is_held() {
 #[test]
 fn seeded_garbage_ends_in_the_same_items_however_it_is_split() {
     let letters = br#"{{}}[[]]::,,"" \0a1-"#;
-    let mut seed = 99u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (seed >> 33) as usize % below
-    };
+    let mut rng = Rng::new(99);
+    let mut random = |below: usize| rng.below(below as u64) as usize;
     for round in 0..3000 {
         let mut body = String::from(["[", "{\"d\":[", "{\"d\":{"][round % 3]);
         for _ in 0..random(24) {

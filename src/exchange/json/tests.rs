@@ -1,6 +1,7 @@
 //! The cursor: what is a value, and where the bytes cut one off.
 
 use super::*;
+use crate::rng::Rng;
 
 fn value(text: &str) -> Result<(Raw<'_>, usize), Stop> {
     let mut cursor = Cursor::new(text.as_bytes());
@@ -103,11 +104,8 @@ fn it_agrees_with_serde_json_on_what_is_json() {
     // Seeded garbage of the bytes that mean something.
     let letters = br#"{}[],:"\ 01.-eE+tfnu"#;
     let words: [&[u8]; 6] = [b"true", b"null", b"\"a\"", b"1.5", b"\\u0041", b"\"k\":"];
-    let mut seed = 7u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (seed >> 33) as usize % below
-    };
+    let mut rng = Rng::new(7);
+    let mut random = |below: usize| rng.below(below as u64) as usize;
     let mut good = 0;
     for _ in 0..200_000 {
         let mut text = Vec::new();

@@ -6,33 +6,6 @@ use crate::exchange::{Call, Dialect, NextPage};
 use crate::interval::Stored;
 
 #[test]
-fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
-    for name in Dialect::names() {
-        let dialect = Dialect::by_name(name).expect("a name from the list");
-        assert_eq!(dialect.name(), name);
-        assert!(dialect.base_url().https, "{name}");
-        let mut calls = vec![Call::Ticker { id: "A" }, Call::Markets, Call::Time];
-        calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
-        calls.extend(dialect.has_stats().then_some(Call::Stats { id: "A" }));
-        let ids = dialect.list_ids(&["A/B".to_owned()]);
-        calls.extend(ids.iter().map(|ids| Call::MarketsOf { ids }));
-        for interval in Stored::ALL {
-            for now in [0, i64::MAX] {
-                calls.push(candles(interval, 0, 0, now));
-            }
-        }
-        for call in calls {
-            let target = dialect.target(&call, None);
-            assert!(target.starts_with('/'), "{name}: {target}");
-            assert!(!target.contains(['{', '}', ' ']), "{name}: {target}");
-            let cost = dialect.cost(&call);
-            assert!((1..=dialect.budget().units).contains(&cost), "{name}: {target}");
-        }
-    }
-    assert!(Dialect::by_name("no such exchange").is_none());
-}
-
-#[test]
 fn a_list_of_some_markets_names_as_many_as_it_may() {
     let ids = BINANCE.list_ids(&["BTC/USDT".into(), "YOYOW/BTC".into()]).expect("a list of some");
     assert_eq!(
@@ -53,18 +26,14 @@ fn a_list_of_some_markets_names_as_many_as_it_may() {
 }
 
 #[test]
-fn a_range_of_candles_begins_with_the_epoch_at_the_earliest() {
-    assert_eq!(
-        BINANCE.target(&candles(Stored::H1, -5, 3_600_000, 3_600_000), None),
-        "/api/v3/klines?symbol=A-B&interval=1h&startTime=0&endTime=3600000&limit=1000"
-    );
-}
-
-#[test]
-fn an_id_cannot_leave_its_place_in_the_request() {
+fn an_id_cannot_leave_its_place_in_the_request_and_a_range_begins_with_the_epoch_at_the_earliest() {
     assert_eq!(
         BINANCE.target(&Call::Ticker { id: "A B&C=\r\nX: ü" }, None),
         "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
+    );
+    assert_eq!(
+        BINANCE.target(&candles(Stored::H1, -5, 3_600_000, 3_600_000), None),
+        "/api/v3/klines?symbol=A-B&interval=1h&startTime=0&endTime=3600000&limit=1000"
     );
 }
 

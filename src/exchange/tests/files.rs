@@ -2,8 +2,9 @@
 
 use super::testing::Notes;
 use crate::config::ConfigFault;
-use crate::exchange::{Call, Caps, Dialect, Reading};
+use crate::exchange::{Call, Dialect, Reading};
 use crate::interval::Stored;
+use crate::rng::Rng;
 use crate::time::UnixMs;
 
 const SAMPLE: &str = include_str!("sample.json");
@@ -170,26 +171,9 @@ fn every_fault_of_a_file_is_named() {
 
 #[test]
 fn a_target_cannot_leave_its_host_or_its_line() {
-    for target in [
-        "tickers",
-        "//evil.invalid/",
-        "http://evil.invalid/",
-        "@evil.invalid",
-        "/a b",
-        "/a\\r\\nX: y",
-        "/\\u00e9",
-        "/#a",
-        "/{id",
-        "/{}",
-        "/{{id}}",
-        "/{id{id}}",
-        "/{from{to}}",
-        "/{id }",
-        "/{from x}",
-        "/{from*}",
-        "/}",
-        "",
-    ] {
+    let parts = "tickers|//evil.invalid/|http://evil.invalid/|@evil.invalid|/a b|/a\\r\\nX: y|/\\u00e9|/#a|/{id|/{}\
+        |/{{id}}|/{id{id}}|/{from{to}}|/{id }|/{from x}|/{from*}|/}|";
+    for target in parts.split('|') {
         let found = faults(&[("\"/markets\"", &format!("\"{target}\""))]);
         assert_eq!(found.len(), 1, "{target}: {found:?}");
         assert!(found[0].contains(" markets.call.target: "), "{target}: {found:?}");
@@ -245,8 +229,7 @@ fn exercise(dialect: &'static Dialect) {
         assert!(target.starts_with('/') && target.bytes().all(is_plain), "{target}");
         assert!((1..=dialect.budget().units).contains(&dialect.cost(&call)));
         for body in ["[]", "{}", "[[1]]", "{\"result\":{\"A\":[[1,2,3,4,5,6,7,8]]}}", "[7,null]"] {
-            let caps = Caps { item_bytes: 100, envelope_bytes: 100 };
-            let mut reading = Reading::new(dialect, &call, caps);
+            let mut reading = Reading::new(dialect, &call, 100);
             let _ = reading.feed(body.as_bytes(), &mut Notes::default());
             let _ = reading.finish(200);
         }
@@ -259,30 +242,11 @@ fn no_file_crashes_the_reader() {
         let faults = Dialect::read("sample.json", &SAMPLE[..end]).err().expect("it is cut");
         assert_eq!(faults.len(), 1, "{end}");
     }
-    let values = [
-        "null",
-        "0",
-        "-1",
-        "1e99",
-        "\"\"",
-        "\"{id}\"",
-        "\"*\"",
-        "[]",
-        "{}",
-        "[[[]]]",
-        "true",
-        "99999999999999999999",
-        "\"[0]\"",
-        "{\"$by\":\"a\"}",
-        "\"last\"",
-        "4294967295",
-    ];
+    let values = r#"null 0 -1 1e99 "" "{id}" "*" [] {} [[[]]] true 99999999999999999999 "[0]" {"$by":"a"} "last" 4294967295"#;
+    let values: Vec<&str> = values.split(' ').collect();
     let letters = br#"{}[]:,"\ 0-.$*e"#;
-    let mut seed = 11u64;
-    let mut random = |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (seed >> 33) as usize % below
-    };
+    let mut rng = Rng::new(11);
+    let mut random = |below: usize| rng.below(below as u64) as usize;
     let (mut good, mut bad) = (0, 0);
     for round in 0..20_000 {
         let mut text = SAMPLE.as_bytes().to_vec();
@@ -331,8 +295,7 @@ fn ids_of_a_list_may_have_another_form_in_tickers_and_some_are_skipped() {
     let dialect = Dialect::read("sample.json", &text).unwrap_or_else(|faults| panic!("{faults:?}"));
     let dialect: &'static Dialect = Box::leak(Box::new(dialect));
     let mut notes = Notes::default();
-    let caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
-    let mut reading = Reading::new(dialect, &Call::Markets, caps);
+    let mut reading = Reading::new(dialect, &Call::Markets, 1000);
     let market = r#"{"base":"A","quote":"B","trading":"true"}"#;
     let body = format!(r#"{{"result":{{"AB":{market},"fAB":{market},"AB.d":{market}}}}}"#);
     assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));

@@ -2,7 +2,7 @@
 //! has no clock, and one that names its markets by one asset.
 
 use super::testing::Notes;
-use crate::exchange::{Call, Caps, Dialect, NextPage, ReadError, Reading};
+use crate::exchange::{Call, Dialect, NextPage, ReadError, Reading};
 use crate::time::UnixMs;
 use std::sync::LazyLock;
 
@@ -55,25 +55,6 @@ pub(super) static NAMED: LazyLock<&Dialect> = LazyLock::new(|| {
     )
 });
 
-#[test]
-fn an_exchange_without_a_clock_is_dated_by_its_answers() {
-    let read_dated = |date: Option<UnixMs>, body: &str| {
-        let caps = Caps { item_bytes: 100, envelope_bytes: 100 };
-        let mut notes = Notes::default();
-        let mut reading = Reading::new(&ROWS, &Call::Time, caps);
-        if let Some(date) = date {
-            reading.date(date, &mut notes);
-        }
-        let _ = reading.feed(body.as_bytes(), &mut notes);
-        (reading.finish(200), notes.times)
-    };
-    let date = UnixMs(1_715_769_425_000);
-    assert_eq!(read_dated(Some(date), "[1]"), (Ok(()), vec![date]));
-    assert_eq!(read_dated(None, "[1]"), (Err(ReadError::NoDate), vec![]));
-    let (end, _) = read_dated(Some(date), r#"["error",11010,"ratelimit: error"]"#);
-    assert!(matches!(end, Err(ReadError::Refused { .. })), "{end:?}");
-}
-
 /// Volumes under the names of both assets, an index without a volume, and a list that names no quote asset.
 pub(super) static ASSETS: LazyLock<&Dialect> = LazyLock::new(|| {
     dialect(
@@ -105,9 +86,8 @@ pub(super) static ASSETS: LazyLock<&Dialect> = LazyLock::new(|| {
 #[test]
 fn members_may_be_named_after_the_assets_of_a_market() {
     let check = |body: &str, assets: Option<[&'static str; 2]>, expected: [Option<&str>; 2]| {
-        let caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
         let mut notes = Notes { assets, ..Notes::default() };
-        let mut reading = Reading::new(&ASSETS, &Call::Ticker { id: "xbtusd" }, caps);
+        let mut reading = Reading::new(&ASSETS, &Call::Ticker { id: "xbtusd" }, 1000);
         assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
         assert_eq!((reading.finish(200), &notes.rejected[..]), (Ok(()), &[][..]), "{body}");
         let (_, ticker) = &notes.tickers[0];
@@ -162,7 +142,7 @@ fn next(
     this: Option<&NextPage>,
 ) -> Result<Option<(NextPage, String)>, ReadError> {
     let mut notes = Notes::default();
-    let mut reading = Reading::new(dialect, call, Caps { item_bytes: 100, envelope_bytes: 9999 });
+    let mut reading = Reading::new(dialect, call, 100);
     for byte in body.as_bytes().chunks(1) {
         let _ = reading.feed(byte, &mut notes);
     }

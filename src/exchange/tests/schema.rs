@@ -4,12 +4,12 @@ use super::bodies::reads;
 use super::testing::candles;
 use crate::config::tests::describe::{Described, Schema, Types, write};
 use crate::exchange::Dialect;
+use crate::exchange::call::TargetTemplate;
 use crate::exchange::dialect::DialectForm;
 use crate::exchange::endpoint::{ByInterval, Counts};
 use crate::exchange::fields::{Constants, TableOf};
-use crate::exchange::pair::Pair;
+use crate::exchange::listing::Pair;
 use crate::exchange::path::{Path, Place};
-use crate::exchange::target::TargetTemplate;
 use crate::interval::Stored;
 use serde_json::{Value, json};
 

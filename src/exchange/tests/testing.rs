@@ -1,6 +1,6 @@
 //! What the tests of this layer share: a sink that writes down, and a reading in pieces.
 
-use crate::exchange::{Call, Caps, Dialect, ItemFault, ReadError, Reading, Reject, Sink};
+use crate::exchange::{Call, Dialect, ItemFault, ReadError, Reading, Reject, Sink};
 use crate::interval::Stored;
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 pub(in crate::exchange) static BINANCE: LazyLock<&'static Dialect> =
     LazyLock::new(|| Dialect::by_name("binance").expect("it is built in"));
 
-const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
+/// The most bytes of an item.
+const ITEM_BYTES: usize = 1000;
 
 /// A sink that writes down what it is told.
 #[derive(Debug, Default, PartialEq)]
@@ -75,7 +76,7 @@ pub(in crate::exchange) fn read_with(
 ) -> (Notes, Result<(), ReadError>) {
     let pieces = |split: &[&[u8]]| {
         let mut notes = Notes::default();
-        let mut reading = Reading::new(dialect, call, CAPS);
+        let mut reading = Reading::new(dialect, call, ITEM_BYTES);
         for piece in split {
             // What finish says, counts: it knows of every error before.
             let _ = reading.feed(piece, &mut notes);
