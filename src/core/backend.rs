@@ -9,7 +9,7 @@ use super::api::health::log::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
 use super::context::Context;
 use super::history::{History, Pace, ReadStart};
-use super::sources::{Reload, Sources};
+use super::sources::Sources;
 use crate::config::Config;
 use crate::core::{Event, LongWork, Resolved, WorkSet};
 use crate::history::Reply;
@@ -40,8 +40,6 @@ pub struct Backend {
     has_restored: bool,
     /// True if something has come that a client may wait for.
     has_progressed: bool,
-    /// The most sources that there may be, those that have ended included.
-    most_sources: usize,
 }
 
 /// What the parts of the backend want next.
@@ -77,7 +75,6 @@ impl Backend {
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
             next_wake: Cell::new(None),
             has_progressed: false,
-            most_sources: Sources::most(&cx.config),
         }
     }
 
@@ -138,9 +135,7 @@ impl Backend {
         accepted: impl FnOnce(),
         cx: &mut Context,
     ) -> Result<Config, String> {
-        let reload = Reload::new(config, fixed, self.most_sources, cx)?;
-        accepted();
-        let old = reload.apply(&mut self.sources, &mut self.history, cx);
+        let old = self.sources.reload(config, fixed, accepted, &mut self.history, cx)?;
         if let Some(cluster) = self.cluster.get_mut() {
             cluster.reconfigure(&mut self.sources, cx);
         }

@@ -6,7 +6,8 @@
 
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::series_plan::{PageResult, SeriesPlan, Urgency, refreshed_from, widened};
+use crate::core::sources::jobs::CandlePage;
+use crate::core::sources::series_plan::{SeriesPlan, Urgency, refreshed_from, widened};
 use crate::core::sources::task::Profile;
 use crate::exchange::Dialect;
 use crate::interval::Stored;
@@ -310,7 +311,8 @@ impl CandlePlans {
     }
 
     /// A page has been applied to its series: decides what is requested next of it.
-    pub fn applied(&mut self, key: SeriesKey, page: &PageResult, history: &History, cx: &Context) {
+    pub fn applied(&mut self, page: &CandlePage, history: &History, cx: &Context) {
+        let key = page.key;
         let Some(series) = cx.market.charts.get(key) else {
             self.plans.remove(&key);
             return;

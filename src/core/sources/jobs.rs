@@ -9,7 +9,6 @@
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::replica::{ListWriter, series_part};
-use crate::core::sources::series_plan::PageResult;
 use crate::core::sources::staged::StagedTickers;
 use crate::job_queue;
 use crate::market::{Answer, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey, SymbolId};
@@ -86,8 +85,10 @@ pub struct CandlePage {
     /// The slots that are not in the series yet, and their rows, the oldest first.
     left: Range<i64>,
     rows: VecDeque<Reported>,
-    /// The result, once the page is in the series.
-    pub result: PageResult,
+    /// The requested slots.
+    pub slots: Range<i64>,
+    /// The part of them that is not requested again at once: all, unless the page was cut.
+    pub told: Range<i64>,
     /// True if closed slots between its candles were unknown.
     is_new: bool,
     /// What a slot without a candle means.
@@ -119,7 +120,8 @@ impl CandlePage {
             key,
             left: slots.clone(),
             rows: rows.into(),
-            result: PageResult { told: slots.clone(), slots },
+            told: slots.clone(),
+            slots,
             is_new: false,
             evidence: Evidence::Exchange(answer),
             is_dated,
@@ -131,7 +133,7 @@ impl CandlePage {
     /// The page for the other nodes of a cluster, as long as none of it is in the series.
     pub fn to_send(&self, cx: &Context) -> SentCandles {
         SentCandles {
-            series: series_part(self.key, self.result.slots.clone(), cx),
+            series: series_part(self.key, self.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
             is_dated: self.is_dated,
             // Reserved in the format.
@@ -186,11 +188,11 @@ impl CandlePage {
             && !answer.is_whole
             && !is_unknown(self.key, answer, self.sent_at, cx)
         {
-            self.result.told = answer.between.clone();
+            self.told = answer.between.clone();
         }
         if let Some(series) = cx.market.charts.get_mut(self.key) {
             let present = self.key.interval.slot_of(now);
-            series.note_open(&self.result.told, self.sent_at.mono, present);
+            series.note_open(&self.told, self.sent_at.mono, present);
         }
     }
 

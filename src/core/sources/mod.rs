@@ -2,9 +2,10 @@
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
 //! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
-//! one exchange's `connections` and `jobs`; its `schedule` chooses what is requested next. The life of a
-//! request is in `request`, from top to bottom. `source/applying` turns the response into changes of the
-//! market. `staged` collects a response that comes in pages until its last page.
+//! one exchange's connections and `jobs`; its `schedule` chooses what is requested next. The life of a
+//! request is in `request`, from top to bottom; `source/requests` tells it what happens to its connection.
+//! `source/applying` turns the response into changes of the market. `staged` collects a response that comes
+//! in pages until its last page.
 //!
 //! No client is served here. Quotes and candles go to the market.
 
@@ -13,14 +14,12 @@ mod backoff;
 mod budget;
 mod candle_plans;
 mod clock;
-mod connections;
 mod failover;
 mod fault;
 mod host;
 mod jobs;
 mod quote_plan;
 mod quote_round;
-mod reload;
 mod replica;
 mod request;
 mod series_plan;
@@ -28,11 +27,13 @@ mod source;
 mod staged;
 mod task;
 
-use crate::config::{Config, DEMO, SourceChange};
+use crate::config::{Config, DEMO, SourceChange, SourceConfig, SourcePlaces};
 use crate::core::history::History;
 use crate::core::stats::SourceStatus;
 use crate::core::{Context, Event, Resolved};
+use crate::exchange::Dialect;
 use crate::interval::Stored;
+use crate::log_targets::{CONFIG, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::Key;
@@ -40,7 +41,6 @@ use crate::time::{Mono, Now};
 use budget::Budget;
 use failover::Failover;
 use host::Host;
-pub use reload::Reload;
 pub use replica::{Outbound, Role};
 pub use source::Source;
 use std::ops::{Index, IndexMut};
@@ -63,11 +63,13 @@ pub struct Sources {
     pub failover: Failover,
     /// Gives each new source its jitter.
     rng: Rng,
+    /// The most sources, as far as the table of connections goes.
+    most: usize,
 }
 
 impl Sources {
     /// The most sources: those of the start, and some that come later.
-    pub fn most(config: &Config) -> usize {
+    fn most(config: &Config) -> usize {
         config.sources.len() + MOST_ADDED
     }
 
@@ -86,6 +88,7 @@ impl Sources {
             next_to_work: 0,
             failover: Failover::default(),
             rng: Rng::new(cx.boot),
+            most: Sources::most(&cx.config),
         };
         ids.for_each(|id| sources.begin(id, cx));
         sources.find_hosts(cx);
@@ -132,7 +135,7 @@ impl Sources {
         host.in_flight_elsewhere = others().map(Source::in_flight).sum();
         host.is_shared = others().any(|it| it.uses(place));
         host.others_wait = others().any(|it| it.uses(place) && it.others_wait);
-        let requests = all().flat_map(|it| it.connections.requests());
+        let requests = all().flat_map(|it| it.requests());
         host.budget.unsent = requests.map(|it| u64::from(it.unsent)).sum();
         let (halted, is_shared) = (host.halted_until, host.is_shared);
         let was_in_flight = self.all[id.index()].in_flight();
@@ -146,12 +149,63 @@ impl Sources {
             // again.
             self.all.iter_mut().filter(|it| it.uses(place)).for_each(|it| it.wake_up(cx.now));
         }
-        self[id].connections.upstream.open(cx);
+        self[id].upstream.open(cx);
         done
     }
 
+    /// Lets the market, the history and the sources take in a configuration that was read again, and returns
+    /// the former one. Sources keep their numbers, so nothing that names a source has to be translated. A
+    /// source that has ended keeps its place, and tracks and requests nothing. `fixed`: changed keys that
+    /// keep their running value until a restart. Calls `accepted` before anything changes. The error says why
+    /// nothing is changed.
+    pub fn reload(
+        &mut self,
+        mut config: Config,
+        mut fixed: Vec<&'static str>,
+        accepted: impl FnOnce(),
+        history: &mut History,
+        cx: &mut Context,
+    ) -> Result<Config, String> {
+        let known = cx.stats.sources.len();
+        let has_ended = |at: usize| cx.stats.sources[at].has_ended;
+        let SourcePlaces { all, changes, is_reordered } =
+            SourcePlaces::after(&cx.config.sources, has_ended, &config.sources);
+        if all.len() > self.most {
+            let (count, most) = (all.len(), self.most);
+            return Err(format!("sources: too many since the start: {count}, at most {most}"));
+        }
+        let is_read = |(source, change): &(&SourceConfig, &SourceChange)| {
+            !source.dialect_text.is_empty() && **change != SourceChange::Same
+        };
+        if !Dialect::has_room(all.iter().zip(&changes).filter(is_read).count()) {
+            return Err("sources: too many dialect files read since the start".to_string());
+        }
+        accepted();
+        fixed.extend(is_reordered.then_some("the order of sources"));
+        config.keep_fixed(&cx.config);
+        config.sources = all;
+        let old = std::mem::replace(&mut cx.config, config);
+        cx.market.reconfigure(&cx.config, &changes, cx.now.mono);
+        self.reconfigure(&changes, cx);
+        history.recall(SourceId(known as u16), cx);
+        cx.stats.reloads.take();
+        let count = |is: fn(&SourceChange) -> bool| changes.iter().filter(|it| is(it)).count();
+        log::info!(
+            target: CONFIG,
+            "reloaded sources={} begun={} ended={} changed={}",
+            cx.stats.running().count(),
+            count(|it| matches!(it, SourceChange::Begins)),
+            count(|it| matches!(it, SourceChange::Ends)),
+            count(|it| matches!(it, SourceChange::Settings { .. })),
+        );
+        if !fixed.is_empty() {
+            log::warn!(target: CONFIG, "restart needed keys={}", quoted(fixed.join(", ")));
+        }
+        Ok(old)
+    }
+
     /// Takes in the configuration of the context. `changes` tells, by source, what becomes of it.
-    pub fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
+    fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
         // Sources that end come first: a new one may use their host.
         let ending = self.all.iter_mut().zip(changes);
         for (source, _) in ending.filter(|(_, change)| **change == SourceChange::Ends) {
@@ -165,7 +219,7 @@ impl Sources {
                 }
                 SourceChange::Begins => self.begin(id, cx),
             }
-            self[id].connections.upstream.open(cx);
+            self[id].upstream.open(cx);
         }
         self.find_hosts(cx);
     }
@@ -176,7 +230,7 @@ impl Sources {
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));
         if let Some(former) = self.all.get_mut(id.index()) {
             former.end(cx);
-            source.connections.upstream.inherit(&mut former.connections.upstream);
+            source.upstream.inherit(&mut former.upstream);
             *former = source;
         } else {
             self.all.push(source);
@@ -208,7 +262,7 @@ impl Sources {
     pub fn resolved(&mut self, resolved: Resolved, history: &History, cx: &mut Context) {
         let source = resolved.look_up.source;
         self.act(source, cx, |it, host, cx| {
-            it.connections.upstream.resolved(resolved, cx);
+            it.upstream.resolved(resolved, cx);
             it.handle_timeout(history.pace_of(source), host, cx)
         });
     }
@@ -288,7 +342,7 @@ impl Sources {
 
     /// Bytes to send on a connection now, and whether bytes from it are welcome.
     pub fn interest(&self, (source, conn): (SourceId, usize), key: Key) -> (&[u8], bool) {
-        self[source].connections.interest(conn, key)
+        self[source].interest(conn, key)
     }
 
     /// The history has room again, or has ended a load. Requests that have waited for that are due.

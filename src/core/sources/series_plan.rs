@@ -3,6 +3,7 @@
 //! [`SeriesPlan`] owns the slots that clients wait for, when the newest candles are read next, and what is
 //! requested next without a client.
 
+use crate::core::sources::jobs::CandlePage;
 use crate::interval::Stored;
 use crate::market::{IntervalSet, Series, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
@@ -41,15 +42,6 @@ pub enum Urgency {
     Hole,
     /// The configured depth of history.
     Backfill,
-}
-
-/// What came of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageResult {
-    /// The requested slots.
-    pub slots: Range<i64>,
-    /// The part of them that is not requested again at once: all, unless the page was cut.
-    pub told: Range<i64>,
 }
 
 /// See the module's page.
@@ -105,7 +97,7 @@ impl SeriesPlan {
 
     /// A page has been applied. `depth`: the oldest slot of the backfill, and the rows of a page. `now` has
     /// the exchange's time.
-    pub fn applied(&mut self, series: &Series, page: &PageResult, depth: (i64, i64), now: Now) {
+    pub fn applied(&mut self, series: &Series, page: &CandlePage, depth: (i64, i64), now: Now) {
         let exchange = now.unix;
         let current = series.interval().slot_of(exchange);
         self.keep_asked(series, &page.told, now);

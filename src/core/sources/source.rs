@@ -1,41 +1,41 @@
 //! One source: one exchange that is polled.
 //!
-//! [`Source`] conducts its parts: it sends the most urgent request (`schedule`) on its [`Connections`], and
-//! turns each response into a [`Job`] (`applying`). A failure changes nothing that is served. While requests
-//! of a kind fail, one request of this kind is sent at a time. After each failure, none is sent until the
-//! back-off is over.
+//! [`Source`] conducts its parts: it sends the most urgent request (`schedule`) on a connection of its
+//! [`Upstream`] (`requests`), and turns each response into a [`Job`] (`applying`). A failure changes nothing
+//! that is served. While requests of a kind fail, one request of this kind is sent at a time. After each
+//! failure, none is sent until the back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
 mod applying;
 mod cluster;
+mod requests;
 mod schedule;
 
 use crate::config::Config;
+use crate::core::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::backoff::Failures;
 use crate::core::sources::candle_plans::CandlePlans;
-use crate::core::sources::clock::{ExchangeClock, Witness};
-use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
+use crate::core::sources::clock::ExchangeClock;
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::quote_plan::QuotePlan;
 use crate::core::sources::quote_round::QuoteRound;
 use crate::core::sources::replica::{Outbound, Replica, Role};
-use crate::core::sources::request::{RequestEnd, RequestInFlight};
+use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::{SourceState, on_wall};
-use crate::core::{Context, Event};
+use crate::core::upstream::{Route, Upstream};
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::replication::Update;
-use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::ops::Range;
 
@@ -50,7 +50,10 @@ pub struct Source {
     pub(super) id: SourceId,
     /// The place of its host among the hosts of [`Sources`](super::Sources).
     pub(super) host: usize,
-    pub(super) connections: Connections,
+    /// Its connections.
+    pub(super) upstream: Upstream,
+    /// The request in flight of each connection.
+    requests: Vec<Option<Box<RequestInFlight>>>,
     /// Its settings.
     pub(super) profile: Profile,
     /// When all quotes are due, or the next round of them.
@@ -101,7 +104,8 @@ impl Source {
         Source {
             id,
             host: 0,
-            connections: Connections::new(&profile, count),
+            upstream: Upstream::new(id, route_to_exchange(&profile), count),
+            requests: (0..count).map(|_| None).collect(),
             quotes_due: now.mono,
             is_first: false,
             list_due: now.mono,
@@ -132,7 +136,7 @@ impl Source {
 
     /// Its requests in flight.
     pub(super) fn in_flight(&self) -> usize {
-        self.connections.requests().count()
+        self.requests().count()
     }
 
     /// Responses that are read and not yet completely in the market.
@@ -173,34 +177,6 @@ impl Source {
         self.jobs.push(self.progress.stored(now).then_some(Job::Count));
     }
 
-    /// Ends the requests that are chosen. Their tasks are due again at once.
-    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
-        for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
-            self.put_back(request.task(), cx.now.mono);
-        }
-    }
-
-    /// Takes in what happened to a connection. `true`: a request has ended. `pace`: which candles the history
-    /// takes now.
-    pub fn handle(
-        &mut self,
-        (conn, key): (usize, Key),
-        event: Event<'_>,
-        pace: Pace,
-        host: &mut Host,
-        cx: &mut Context,
-    ) -> bool {
-        let ended = self.connections.handle((conn, key), event, &mut host.budget, cx);
-        if self.connections.is_decompressing(conn) {
-            self.jobs.push([Job::Decompress(conn)]);
-        }
-        if let Some((date, sent)) = self.connections.date.take() {
-            // A date has whole seconds.
-            self.clock.note(Witness::Date, [date, date + 999], sent, cx);
-        }
-        self.ended(ended, host, cx) && self.go_on(pace, host, cx)
-    }
-
     /// A request has ended: starts what is due, or, if the host is shared, looks at the next timeout, so that
     /// sources take turns. Returns true.
     fn go_on(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
@@ -215,9 +191,10 @@ impl Source {
     /// ended.
     pub fn handle_timeout(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
         let mut has_ended = false;
-        for conn in 0..self.connections.len() {
-            let ended = self.connections.handle_timeout(conn, cx);
-            has_ended |= self.ended(ended, host, cx);
+        for conn in 0..self.requests.len() {
+            if let Err(ended) = self.upstream.handle_timeout(conn, cx) {
+                has_ended |= self.lost(conn, ended, host, cx);
+            }
         }
         if self.failures.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
             cx.stats[self.id].state = SourceState::Down;
@@ -242,7 +219,7 @@ impl Source {
         let mut next = None;
         // Responses that have come are applied first: the next request may depend on them.
         while self.staged() == 0
-            && let Some(conn) = self.connections.idle()
+            && let Some(conn) = self.requests.iter().position(Option::is_none)
             && let Some(offer) = self.next_offer(pace, host, cx)
         {
             if offer.due > cx.now.mono {
@@ -256,7 +233,7 @@ impl Source {
         }
         // A plan that requests all quotes at once has no round: `next` has its time.
         let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
-        let all = [self.connections.upstream.due(), next, round, self.failures.down_at(cx)];
+        let all = [self.upstream.due(), next, round, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         let (next_poll, status) = (self.next_quotes(), &mut cx.stats[self.id]);
         status.next_poll = next_poll;
@@ -283,7 +260,7 @@ impl Source {
                 }
                 let is_done = page.step(history, cx);
                 if is_done {
-                    self.candles.applied(page.key, &page.result, history, cx);
+                    self.candles.applied(page, history, cx);
                     let begins = self.progress.applied(&self.candles, cx.now);
                     self.jobs.push(begins.then_some(Job::Count));
                 }
@@ -309,10 +286,8 @@ impl Source {
                 named.len() == 0
             }
             Job::Decompress(conn) => {
-                let ended = self.connections.decompress(*conn, cx);
-                let is_done = !self.connections.is_decompressing(*conn);
-                has_ended = self.ended(ended, host, cx);
-                is_done
+                has_ended = self.decompress(*conn, host, cx);
+                !self.is_decompressing(*conn)
             }
             Job::Count => self.progress.count(&self.candles, history, cx),
             Job::WriteList(writer) => {
@@ -329,33 +304,6 @@ impl Source {
         has_ended && self.go_on(history.pace_of(self.id), host, cx)
     }
 
-    /// Takes in how a request has ended. `false`: no request has ended.
-    fn ended(&mut self, ended: Option<EndedRequest>, host: &mut Host, cx: &mut Context) -> bool {
-        let Some((conn, request, how)) = ended else {
-            return false;
-        };
-        let (task, began) = (request.task().clone(), request.began);
-        let result = match how {
-            RequestEnd::Complete => self.complete(request, host, cx),
-            RequestEnd::Failed(fault) => Err(request.cut_short(fault)),
-            RequestEnd::PutBack => {
-                self.put_back(&task, cx.now.mono);
-                return true;
-            }
-        };
-        match result {
-            Ok(()) => self.connections.upstream.worked(conn, cx),
-            Err(fault) => {
-                let fault = fault.without(self.profile.config.key.as_ref());
-                if fault.is_of_address() {
-                    self.connections.upstream.failed(conn, began, cx);
-                }
-                self.failed(&task, fault, began, host, cx);
-            }
-        }
-        true
-    }
-
     /// Takes in new settings. Requests that the changes concern end, and are due again.
     pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
         self.profile = self.profile.renewed(&cx.config);
@@ -370,7 +318,7 @@ impl Source {
         if route {
             self.failures.rerouted(cx);
             // The requests on these connections have been put back.
-            self.connections.upstream.reroute(route_to_exchange(&self.profile), cx);
+            self.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
         if markets {
             // A list that was read with the former settings is of no use. It is read again.
@@ -391,10 +339,18 @@ impl Source {
     /// for it.
     pub fn end(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
-        self.connections.upstream.close_all(cx);
+        self.upstream.close_all(cx);
         self.jobs = JobQueue::default();
         self.candles.retain(|_| false);
         cx.stats[self.id].has_ended = true;
         (self.has_ended, self.wake_at) = (true, None);
     }
+}
+
+/// The route to a source's exchange.
+fn route_to_exchange(profile: &Profile) -> Route {
+    if let Some(proxy) = &profile.config.proxy {
+        log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
+    }
+    Route::new(&profile.url, profile.config.proxy.clone())
 }

@@ -102,7 +102,7 @@ impl Source {
         if self.widens_list(task, &fault, cx) {
             return;
         }
-        let begun = (began, self.connections.upstream.addresses.len());
+        let begun = (began, self.upstream.addresses.len());
         let blame = self.failures.failed(task, &fault, begun, host, cx);
         let what = task.describe(&cx.market);
         let text = format!("{what}: {fault}");

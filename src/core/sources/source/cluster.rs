@@ -79,7 +79,7 @@ impl Source {
         self.replica = Replica::new(role, cx.now.mono);
         if was.collects() && !role.collects() {
             self.put_back_all(|_| true, cx);
-            self.connections.upstream.close_all(cx);
+            self.upstream.close_all(cx);
             self.drop_records(cx);
             self.round.abandon();
             self.failures.forget(cx);

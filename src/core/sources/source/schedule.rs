@@ -83,7 +83,7 @@ impl Source {
         }
         if self.round.is_over() && self.pages.next(&Task::Tickers).is_none() {
             let tracked = cx.market.catalog.tracked_by(id);
-            self.plan.choose(tracked, self.connections.len(), &mut self.profile);
+            self.plan.choose(tracked, self.requests.len(), &mut self.profile);
             let (plan, ms) = (self.plan.name(), self.profile.poll.as_millis());
             if std::mem::replace(&mut cx.stats[id].plan, plan) != plan {
                 let source = &cx.stats[id].id;
@@ -107,9 +107,8 @@ impl Source {
     /// The most urgent task that may start now, or else the first that may start later. `pace` tells which
     /// candles the history takes now.
     pub(super) fn next_offer(&mut self, pace: Pace, host: &Host, cx: &Context) -> Option<Offer> {
-        let connections = self.connections.len();
-        let in_flight: Vec<&Task> =
-            self.connections.requests().map(RequestInFlight::task).collect();
+        let connections = self.requests.len();
+        let in_flight: Vec<&Task> = self.requests().map(RequestInFlight::task).collect();
         if !host.has_room(in_flight.len(), connections) {
             return None;
         }
@@ -209,7 +208,7 @@ impl Source {
         let (id, now) = (self.id, cx.now.mono);
         let (page, tag) = (self.pages.next(&task).cloned(), self.tag(&task));
         let is_later_page = page.is_some();
-        let request = RequestInFlight::new(&self.profile, task, page, tag, cx);
+        let mut request = RequestInFlight::new(&self.profile, task, page, tag, cx);
         match request.task() {
             _ if is_later_page => {}
             Task::Tickers => {
@@ -240,7 +239,9 @@ impl Source {
         status.polls += 1;
         status.budget_spent += u64::from(request.unsent);
         status.bytes_sent += request.outgoing().len() as u64;
-        self.connections.send(conn, Box::new(request), cx);
+        // If the connection is closed, it is opened first.
+        request.is_on_reused = self.upstream.want(conn, request.deadline(now), cx);
+        self.requests[conn] = Some(Box::new(request));
     }
 
     /// The tag of the market list in place, if the task is to request the whole list. The exchange need not

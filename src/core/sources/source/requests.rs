@@ -1,8 +1,7 @@
-//! The requests of one source to its exchange: what each event of a connection leads to.
+//! The requests in flight of a source: what each event of a connection leads to.
 //!
-//! [`Connections`] owns the request in flight of each connection. Its [`Upstream`] owns the connections. It
-//! does not decide what is requested. A request tries one address after the other until a connection opens.
-//! It fails after the last address, or at its deadline.
+//! A request tries one address after the other until a connection opens. It fails after the last address, or
+//! at its deadline.
 //!
 //! If a reused connection ends before the response has begun, its request has not failed: the exchange had
 //! closed the connection while it was idle (RFC 9112, 9.3.1), or a network has forgotten the connection, so
@@ -10,59 +9,21 @@
 //! may have counted the first request. All idle connections are closed, so the second request is on a new
 //! connection, and there is no third.
 
-use crate::core::sources::budget::Budget;
+use super::Source;
+use crate::core::history::Pace;
+use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::Fault;
+use crate::core::sources::host::Host;
+use crate::core::sources::jobs::Job;
 use crate::core::sources::request::{RequestEnd, RequestInFlight};
-use crate::core::sources::task::Profile;
-use crate::core::upstream::{Ended, Route, Upstream};
+use crate::core::upstream::Ended;
 use crate::core::{Broken, Context, Event};
-use crate::log_targets::SOURCE;
 use crate::table::Key;
-use crate::time::{Mono, UnixMs};
 
-/// See the module's page.
-pub struct Connections {
-    /// The connections.
-    pub upstream: Upstream,
-    /// By connection.
-    requests: Vec<Option<Box<RequestInFlight>>>,
-    /// The date of a response whose head has just come, and when its request was sent;
-    /// [`Source::handle`](super::Source::handle) takes it out.
-    pub date: Option<(UnixMs, Mono)>,
-}
-
-/// A request that has ended, on which connection, and how.
-pub type EndedRequest = (usize, Box<RequestInFlight>, RequestEnd);
-
-impl Connections {
-    /// `count` connections, all of them closed.
-    pub fn new(profile: &Profile, count: usize) -> Connections {
-        Connections {
-            upstream: Upstream::new(profile.id, route_to_exchange(profile), count),
-            requests: (0..count).map(|_| None).collect(),
-            date: None,
-        }
-    }
-
-    /// The number of connections.
-    pub fn len(&self) -> usize {
-        self.requests.len()
-    }
-
+impl Source {
     /// The requests in flight.
     pub fn requests(&self) -> impl Iterator<Item = &RequestInFlight> {
         self.requests.iter().filter_map(Option::as_deref)
-    }
-
-    /// A connection without a request.
-    pub fn idle(&self) -> Option<usize> {
-        self.requests.iter().position(Option::is_none)
-    }
-
-    /// Sends a request on an idle connection, which is opened first if it is closed.
-    pub fn send(&mut self, conn: usize, mut request: Box<RequestInFlight>, cx: &mut Context) {
-        request.is_on_reused = self.upstream.want(conn, request.deadline(cx.now.mono), cx);
-        self.requests[conn] = Some(request);
     }
 
     /// Bytes to send on a connection, and whether bytes from it are welcome. While something is to be
@@ -75,62 +36,74 @@ impl Connections {
         }
     }
 
-    /// True if [`Connections::decompress`] has something to do.
-    pub fn is_decompressing(&self, conn: usize) -> bool {
+    /// True if some of the response on a connection is to be decompressed.
+    pub(super) fn is_decompressing(&self, conn: usize) -> bool {
         self.requests[conn].as_deref().is_some_and(RequestInFlight::is_decompressing)
     }
 
-    /// Takes in what happened to a connection. Returns the request that has ended. Once its connection is
-    /// open, a request that does not fit into the budget any more is put back.
+    /// Takes in what happened to a connection. `true`: a request has ended. `pace`: which candles the history
+    /// takes now.
     pub fn handle(
         &mut self,
         (conn, key): (usize, Key),
         event: Event<'_>,
-        budget: &mut Budget,
+        pace: Pace,
+        host: &mut Host,
         cx: &mut Context,
-    ) -> Option<EndedRequest> {
+    ) -> bool {
         let (request, now) = (self.requests[conn].as_mut(), cx.now);
-        match (self.upstream.handle(conn, key, event, cx), request) {
-            (Err(ended), _) => self.lost(conn, ended, cx),
-            (Ok(Some(Event::Connected)), Some(it)) if !budget.fits(it.unsent, now.mono) => {
-                self.rest(conn, RequestEnd::PutBack, cx)
+        let has_ended = match (self.upstream.handle(conn, key, event, cx), request) {
+            (Err(ended), _) => self.lost(conn, ended, host, cx),
+            (Ok(Some(Event::Connected)), Some(it)) if !host.budget.fits(it.unsent, now.mono) => {
+                // Others have spent meanwhile what it needs.
+                self.upstream.rest(conn, now);
+                self.ended(conn, RequestEnd::PutBack, host, cx)
             }
             (Ok(Some(Event::Sent(count))), Some(request)) => {
                 if request.sent_at.is_none() {
-                    request.units = budget.send(request.unsent, now.mono);
+                    request.units = host.budget.send(request.unsent, now.mono);
                 }
                 request.sent(count, now);
-                None
+                false
             }
             (Ok(Some(Event::Received(bytes))), Some(request)) => {
                 let read = request.receive(bytes, cx);
-                self.date = request.date.take();
                 if let Some(used) = request.used.take() {
                     let sent = (request.sent_mono(), request.units);
-                    budget.note_used(request.limit, used, sent, now.mono);
+                    host.budget.note_used(request.limit, used, sent, now.mono);
                 }
-                self.upstream.wait_until(conn, request.deadline(cx.now.mono));
-                self.was_read(conn, read, cx)
+                self.upstream.wait_until(conn, request.deadline(now.mono));
+                if request.is_decompressing() {
+                    self.jobs.push([Job::Decompress(conn)]);
+                }
+                if let Some((date, sent)) = request.date.take() {
+                    // A date has whole seconds.
+                    self.clock.note(Witness::Date, [date, date + 999], sent, cx);
+                }
+                self.was_read(conn, read, host, cx)
             }
-            _ => None,
-        }
+            _ => false,
+        };
+        has_ended && self.go_on(pace, host, cx)
     }
 
-    /// Gives up a request whose time has ended.
-    pub fn handle_timeout(&mut self, conn: usize, cx: &mut Context) -> Option<EndedRequest> {
-        let ended = self.upstream.handle_timeout(conn, cx).err()?;
-        self.lost(conn, ended, cx)
-    }
-
-    /// A connection has ended: so has its request.
-    fn lost(&mut self, conn: usize, ended: Ended, cx: &mut Context) -> Option<EndedRequest> {
-        let request = self.requests[conn].as_mut()?;
+    /// A connection has ended: so has its request. `false`: there is none.
+    pub(super) fn lost(
+        &mut self,
+        conn: usize,
+        ended: Ended,
+        host: &mut Host,
+        cx: &mut Context,
+    ) -> bool {
+        let Some(request) = &mut self.requests[conn] else {
+            return false;
+        };
         let how = match ended {
             _ if request.is_on_reused && request.received == 0 => {
                 if ended.why.is_none() {
                     self.upstream.failed(conn, request.began, cx);
                 }
-                for conn in (0..self.len()).filter(|conn| self.requests[*conn].is_none()) {
+                for conn in (0..self.requests.len()).filter(|it| self.requests[*it].is_none()) {
                     self.upstream.close(conn, cx);
                 }
                 RequestEnd::PutBack
@@ -141,66 +114,86 @@ impl Connections {
             },
             _ => RequestEnd::Failed(Fault::ended(&ended)),
         };
-        self.end(conn, how, cx)
+        self.ended(conn, how, host, cx)
     }
 
-    /// Decompresses one slice of a response.
-    pub fn decompress(&mut self, conn: usize, cx: &mut Context) -> Option<EndedRequest> {
-        let request = self.requests[conn].as_mut().filter(|it| it.is_decompressing())?;
+    /// Decompresses one slice of a response. `true`: its request has ended.
+    pub(super) fn decompress(&mut self, conn: usize, host: &mut Host, cx: &mut Context) -> bool {
+        let request = self.requests[conn].as_mut().filter(|it| it.is_decompressing());
+        let Some(request) = request else {
+            return false;
+        };
         let read = request.decompress(&mut cx.market.catalog);
         // What the kernel holds was not read meanwhile, and there is no second event for it.
         if !request.is_decompressing() {
             self.upstream.flush(conn, cx);
         }
-        self.was_read(conn, read, cx)
+        self.was_read(conn, read, host, cx)
     }
 
-    /// Some of a response has been read.
+    /// Some of a response has been read. `true`: its request has ended.
     fn was_read(
         &mut self,
         conn: usize,
         read: Result<(), Fault>,
+        host: &mut Host,
         cx: &mut Context,
-    ) -> Option<EndedRequest> {
-        let request = self.requests[conn].as_ref()?;
-        match read {
-            Err(fault) => self.end(conn, RequestEnd::Failed(fault), cx),
-            Ok(()) if !request.is_complete() => None,
-            Ok(()) if !request.keeps_alive() => self.end(conn, RequestEnd::Complete, cx),
-            Ok(()) => self.rest(conn, RequestEnd::Complete, cx),
+    ) -> bool {
+        let request = self.requests[conn].as_ref();
+        let how = match (read, request) {
+            (Err(fault), _) => RequestEnd::Failed(fault),
+            (Ok(()), Some(request)) if request.is_complete() => RequestEnd::Complete,
+            (Ok(()), _) => return false,
+        };
+        match (&how, request) {
+            (RequestEnd::Complete, Some(it)) if it.keeps_alive() => {
+                self.upstream.rest(conn, cx.now)
+            }
+            _ => self.upstream.close(conn, cx),
         }
+        self.ended(conn, how, host, cx)
     }
 
-    /// Ends a request whose connection can carry another one.
-    fn rest(&mut self, conn: usize, how: RequestEnd, cx: &Context) -> Option<EndedRequest> {
-        self.upstream.rest(conn, cx.now);
-        self.requests[conn].take().map(|request| (conn, request, how))
+    /// Takes in how a request has ended. `false`: there is none.
+    fn ended(&mut self, conn: usize, how: RequestEnd, host: &mut Host, cx: &mut Context) -> bool {
+        let Some(request) = self.requests[conn].take() else {
+            return false;
+        };
+        let (task, began) = (request.task().clone(), request.began);
+        let result = match how {
+            RequestEnd::Complete => self.complete(request, host, cx),
+            RequestEnd::Failed(fault) => Err(request.cut_short(fault)),
+            RequestEnd::PutBack => {
+                self.put_back(&task, cx.now.mono);
+                return true;
+            }
+        };
+        match result {
+            Ok(()) => self.upstream.worked(conn, cx),
+            Err(fault) => {
+                let fault = fault.without(self.profile.config.key.as_ref());
+                if fault.is_of_address() {
+                    self.upstream.failed(conn, began, cx);
+                }
+                self.failed(&task, fault, began, host, cx);
+            }
+        }
+        true
     }
 
-    /// Ends a request, and its connection with it.
-    fn end(&mut self, conn: usize, how: RequestEnd, cx: &mut Context) -> Option<EndedRequest> {
-        self.upstream.close(conn, cx);
-        self.requests[conn].take().map(|request| (conn, request, how))
-    }
-
-    /// Ends the requests that are chosen, through nobody's fault.
-    pub fn put_back_all(
+    /// Ends the requests that are chosen, and their connections. Their tasks are due again at once.
+    pub(super) fn put_back_all(
         &mut self,
         is_chosen: impl Fn(&RequestInFlight) -> bool,
         cx: &mut Context,
-    ) -> Vec<EndedRequest> {
-        let is_chosen = |conn: &usize| self.requests[*conn].as_deref().is_some_and(&is_chosen);
-        let chosen: Vec<usize> = (0..self.len()).filter(is_chosen).collect();
-        chosen.into_iter().filter_map(|conn| self.end(conn, RequestEnd::PutBack, cx)).collect()
+    ) {
+        for conn in 0..self.requests.len() {
+            if let Some(request) = self.requests[conn].take_if(|it| is_chosen(it)) {
+                self.upstream.close(conn, cx);
+                self.put_back(request.task(), cx.now.mono);
+            }
+        }
     }
-}
-
-/// The route to a source's exchange.
-pub fn route_to_exchange(profile: &Profile) -> Route {
-    if let Some(proxy) = &profile.config.proxy {
-        log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
-    }
-    Route::new(&profile.url, profile.config.proxy.clone())
 }
 
 #[cfg(test)]
