@@ -10,7 +10,6 @@
 
 mod addresses;
 mod connection;
-mod route;
 #[cfg(test)]
 mod tests;
 
@@ -21,9 +20,8 @@ use crate::market::SourceId;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use addresses::Addresses;
-pub use connection::ConnectState;
 use connection::UpstreamConnection;
-pub use route::Route;
+pub use connection::{ConnectState, Route};
 use std::fmt;
 use std::time::Duration;
 
