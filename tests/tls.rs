@@ -239,23 +239,20 @@ fn a_peer_that_does_not_speak_tls_is_told_as_such() {
 }
 
 #[test]
-fn a_peer_that_stalls_in_the_handshake_disturbs_nobody() {
+fn an_exchange_that_is_not_reached_disturbs_nobody() {
     let exchange = exchange_of(20, 4);
     let stalling = peer(b"\x16\x03\x03\x00\x7a\x02", false);
-    let mut setup = Setup::new(&format!("https://{stalling}")).timeout(300);
-    setup.beside(&exchange);
-    let marketd = setup.fails("TLS handshake: no answer in time");
-    answers(&marketd, &exchange);
-}
-
-#[test]
-fn an_address_that_swallows_every_packet_disturbs_nobody() {
-    let exchange = exchange_of(20, 9);
+    // It swallows every packet.
     let hole = BlackHole::new();
-    for scheme in ["http", "https"] {
-        let mut setup = Setup::new(&format!("{scheme}://{}", hole.addr())).timeout(300);
+    for (url, ms, expected) in [
+        (format!("https://{stalling}"), 300, "TLS handshake: no answer in time"),
+        (format!("http://{}", hole.addr()), 300, "cannot connect"),
+        (format!("https://{}", hole.addr()), 300, "cannot connect"),
+        ("https://exchange.invalid".to_string(), 1000, "cannot resolve"),
+    ] {
+        let mut setup = Setup::new(&url).timeout(ms);
         setup.beside(&exchange);
-        let marketd = setup.fails("cannot connect");
+        let marketd = setup.fails(expected);
         answers(&marketd, &exchange);
     }
 }
@@ -274,15 +271,6 @@ fn an_answer_until_the_close_needs_the_end_that_tls_asks_for() {
     // An answer whose length is known is whole without it.
     exchange.heal();
     await_health(&marketd, "ok");
-}
-
-#[test]
-fn a_name_that_leads_nowhere_is_told_and_disturbs_nobody() {
-    let exchange = exchange_of(20, 8);
-    let mut setup = Setup::new("https://exchange.invalid").timeout(1000);
-    setup.beside(&exchange);
-    let marketd = setup.fails("cannot resolve");
-    answers(&marketd, &exchange);
 }
 
 #[test]

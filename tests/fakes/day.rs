@@ -20,99 +20,60 @@ const HOUR_US: u64 = 3_600 * SECOND_US;
 /// that times out, and a round.
 const RECOVERY_US: u64 = 45 * SECOND_US;
 
-/// What these hours showed.
-#[derive(Debug)]
-#[expect(dead_code, reason = "it is printed")]
-struct Report {
-    requests: u64,
-    outages: usize,
-    charts: usize,
-    oldest_ms: i64,
-}
-
-/// A run of a source with so many markets for so long, the quotes no older than `fresh_ms` while
-/// the exchange is up.
+/// Lets a source with so many markets run for so long, the quotes no older than `fresh_ms` while the exchange
+/// is up.
 fn run(fake: &'static Fake, markets: usize, poll_ms: u64, long_us: u64, fresh_ms: i64) {
-    let mut report = None;
     for_each_seed(1, |seed, rng| {
         let shop = Shop::new(markets);
         let symbols: Vec<String> = shop.markets().iter().map(|market| market.symbol()).collect();
         let mut world = World::new(fake, shop, Duration::from_millis(poll_ms), seed);
-        let first_outage = rng.between(600, 3600) as u64 * SECOND_US;
-        let fresh = Fresh { long_us, fresh_ms };
-        report = Some(live(&mut world, &symbols, rng, first_outage, fresh));
-    });
-    println!("{}: {:?}", fake.name, report.expect("it ran"));
-}
-
-/// How long it runs, and how old a quote may be meanwhile.
-struct Fresh {
-    long_us: u64,
-    fresh_ms: i64,
-}
-
-fn live(
-    world: &mut World,
-    symbols: &[String],
-    rng: &mut Rng,
-    mut next_outage: u64,
-    Fresh { long_us, fresh_ms }: Fresh,
-) -> Report {
-    let (mut outages, mut charts, mut oldest_ms) = (0, 0, 0);
-    let (mut up_since, mut outage_ends) = (0, None);
-    let dialect = Dialect::by_name(world.fake.name).expect("it is built in");
-    let has_days = dialect.has_interval(Stored::D1);
-    let mut asking = Vec::new();
-    while world.now_us() < long_us {
-        let until = world.now_us() + rng.between(1, 8_000_000) as u64;
-        world.run_to(until);
-        let now = world.now_us();
-        assert!(world.ledger.broken.is_empty(), "at {now} us: {:?}", world.ledger.broken);
-        if outage_ends.is_some_and(|ends| ends <= now) {
-            world.set_weather(Weather::Fair);
-            (outage_ends, up_since) = (None, now);
-        } else if outage_ends.is_none() && next_outage <= now {
-            world.set_weather(bad_weather(world.fake, rng));
-            outages += 1;
-            let ends = now + rng.between(1, 600) as u64 * SECOND_US;
-            outage_ends = Some(ends);
-            next_outage = ends + rng.between(60, 5400) as u64 * SECOND_US;
-        }
-        if outage_ends.is_none() && now >= up_since + RECOVERY_US {
-            let symbol = rng.pick(symbols).clone();
-            let key = world.ask(&format!("/api/v1/quotes/{symbol}"));
-            let (status, body) = world.answer(key).expect("a quote is answered at once");
-            assert_eq!(status, 200, "{symbol} at {now} us: {body}");
-            let quote = Json::parse(&body).expect("it is JSON");
-            let received = quote["receivedAt"].integer().expect("a time");
-            let age_ms = NOW + now as i64 / 1000 - received;
-            oldest_ms = oldest_ms.max(age_ms);
-            assert!(age_ms <= fresh_ms, "{symbol} is {age_ms} ms old at {now} us");
-            assert_eq!(quote["stale"], Json::Bool(false), "{symbol} at {now} us");
-        }
-        if rng.chance(1, 4) {
-            let symbol = rng.pick(symbols);
-            let all = [("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)];
-            // Days of another place are not days of UTC: a dialect leaves them out.
-            let (interval, length) = *rng.pick(&all[..if has_days { 3 } else { 2 }]);
-            let back = rng.between(0, 12_000) * length;
-            let to = NOW + now as i64 / 1000 - if length == DAY_MS { back / 8 } else { back };
-            let limit = rng.between(1, 2000);
-            asking.push(world.ask(&format!(
-                "/api/ecosystem/chart?symbol={symbol}&interval={interval}&to={to}&limit={limit}"
-            )));
-        }
-        asking.retain(|key| match world.answer(*key) {
-            Some((status, body)) => {
-                assert!(status == 200 || status == 503, "a chart is {status}: {body}");
-                charts += 1;
-                false
+        let mut next_outage = rng.between(600, 3600) as u64 * SECOND_US;
+        let (mut up_since, mut outage_ends) = (0, None);
+        let dialect = Dialect::by_name(fake.name).expect("it is built in");
+        let all = [("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)];
+        // Days of another place are not days of UTC: a dialect leaves them out.
+        let intervals = &all[..if dialect.has_interval(Stored::D1) { 3 } else { 2 }];
+        let mut asking = Vec::new();
+        while world.us < long_us {
+            world.run_to(world.us + rng.between(1, 8_000_000) as u64);
+            let now = world.us;
+            assert!(world.ledger.broken.is_empty(), "at {now} us: {:?}", world.ledger.broken);
+            if outage_ends.is_some_and(|ends| ends <= now) {
+                world.set_weather(Weather::Fair);
+                (outage_ends, up_since) = (None, now);
+            } else if outage_ends.is_none() && next_outage <= now {
+                world.set_weather(bad_weather(fake, rng));
+                let ends = now + rng.between(1, 600) as u64 * SECOND_US;
+                outage_ends = Some(ends);
+                next_outage = ends + rng.between(60, 5400) as u64 * SECOND_US;
             }
-            None => true,
-        });
-        assert!(asking.len() < 20, "charts are not answered");
-    }
-    Report { requests: world.ledger.requests, outages, charts, oldest_ms }
+            if outage_ends.is_none() && now >= up_since + RECOVERY_US {
+                let symbol = rng.pick(&symbols);
+                let quote = world.get(&format!("/api/v1/quotes/{symbol}"));
+                let what = format!("{symbol} at {now} us: {quote}");
+                assert_eq!(quote["stale"], Json::Bool(false), "{what}");
+                let age_ms =
+                    NOW + now as i64 / 1000 - quote["receivedAt"].integer().expect("a time");
+                assert!(age_ms <= fresh_ms, "{age_ms} ms old: {what}");
+            }
+            if rng.chance(1, 4) {
+                let (symbol, (interval, length)) = (rng.pick(&symbols), *rng.pick(intervals));
+                let back = rng.between(0, 12_000) * length;
+                let to = NOW + now as i64 / 1000 - if length == DAY_MS { back / 8 } else { back };
+                let limit = rng.between(1, 2000);
+                asking.push(world.ask_for(&format!(
+                    "/api/ecosystem/chart?symbol={symbol}&interval={interval}&to={to}&limit={limit}"
+                )));
+            }
+            asking.retain(|key| {
+                let answer = world.answer_to(*key);
+                let is_good = answer.as_ref().is_none_or(|it| [200, 503].contains(&it.status));
+                assert!(is_good, "a chart: {answer:?}");
+                answer.is_none()
+            });
+            assert!(asking.len() < 20, "charts are not answered");
+        }
+    });
 }
 
 fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
@@ -146,7 +107,7 @@ fn no_request_is_sent_before_a_retry_after_is_over() {
                 |status| Reply { status, ..fake.refuses("RateLimited").field("Retry-After", "30") };
             let down = Reply::status(503, "");
             world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
-            world.run_to(world.now_us() + 100 * SECOND_US);
+            world.run_to(world.us + 100 * SECOND_US);
             quiet += u32::from(world.quiet_until > 0);
         });
         assert_eq!(quiet, 4, "{} was never told to wait", fake.name);

@@ -6,6 +6,7 @@ use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
 use crate::support::*;
+use crate::virtual_time::Answer;
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
@@ -22,10 +23,7 @@ fn served(world: &mut World) -> Vec<String> {
         "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=30".to_string(),
     ];
     let read = |target: &String| {
-        let key = world.ask(target);
-        let (status, body) = world
-            .answer(key)
-            .unwrap_or_else(|| panic!("{target} of {} is not at hand", world.fake.name));
+        let Answer { status, body, .. } = world.at_once(target);
         assert_eq!(status, 200, "{target}: {body}");
         assert!(body.len() > 100, "{target}: {body}");
         body
@@ -34,11 +32,7 @@ fn served(world: &mut World) -> Vec<String> {
 }
 
 fn counted(world: &mut World, counter: &str) -> i64 {
-    let key = world.ask("/api/v1/metrics");
-    let (_, body) = world.answer(key).expect("metrics are at hand");
-    let metrics = Json::parse(&body).expect("they are JSON");
-    let value = metrics["upstreams"][0][counter].integer();
-    value.unwrap_or_else(|| panic!("{counter} of {metrics}"))
+    world.get("/api/v1/metrics")["upstreams"][0][counter].integer().expect("a count")
 }
 
 /// Refuses with this from some moment on, and is well again.
@@ -52,7 +46,7 @@ fn check(fake: &'static Fake, refusal: Reply) {
     let asked = world.ledger.requests;
     world.set_weather(Weather::Answers(vec![refusal]));
     // What left before is answered well.
-    world.run_to(world.now_us() + 10 * SECOND_US);
+    world.run_to(world.us + 10 * SECOND_US);
     assert_eq!(served(&mut world), before, "{what}");
     assert_eq!(counted(&mut world, "ok"), good, "{what}");
     assert!(counted(&mut world, "errors") > bad, "{what}");
@@ -61,7 +55,7 @@ fn check(fake: &'static Fake, refusal: Reply) {
     let most = if fake.name == "coinbase" { 40 } else { 8 };
     assert!(asked <= most, "{what}: {asked} requests in ten seconds");
     world.set_weather(Weather::Fair);
-    world.run_to(world.now_us() + 45 * SECOND_US);
+    world.run_to(world.us + 45 * SECOND_US);
     assert!(counted(&mut world, "ok") > good, "{what}");
     assert_ne!(served(&mut world)[1], before[1], "{what}");
 }
@@ -85,55 +79,34 @@ fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
     }
 }
 
-/// Refuses everything with this for a while: requests meanwhile, and how many of them were
-/// counted as too many.
-fn refused(fake: &'static Fake, refusal: Reply) -> (u64, i64) {
-    let mut world = World::new(fake, Shop::new(2), Duration::from_secs(2), 5);
-    world.run_to(20 * SECOND_US);
-    let asked = world.ledger.requests;
-    world.set_weather(Weather::Answers(vec![refusal]));
-    world.run_to(world.now_us() + 10 * SECOND_US);
-    assert!(counted(&mut world, "errors") > 0, "{}", fake.name);
-    let limited = counted(&mut world, "rateLimited");
-    (world.ledger.requests - asked, limited)
-}
-
+/// Words, a status alone, and a wait that is asked for: each counts as one request too many if it says so,
+/// whatever else it says, and is answered by fewer requests.
 #[test]
-fn words_of_too_many_requests_count_as_such_whatever_the_status() {
+fn a_refusal_counts_as_too_many_requests_if_its_words_or_its_status_say_so() {
     for fake in fakes() {
-        let words = fake.refuses("RateLimited");
-        for status in [400, 404, 429, 503] {
-            let reply = Reply { status, ..words.clone() };
-            let (asked, limited) = refused(fake, reply);
-            assert!(limited > 0, "{}: {status}", fake.name);
-            // Those under way when it began, and a growing wait from then on.
-            assert!(asked <= 8, "{}: {status}, {asked} requests", fake.name);
-        }
-    }
-}
-
-#[test]
-fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well() {
-    for fake in fakes() {
-        let words = Reply { status: 200, ..fake.refuses("RateLimited") };
+        let words = |status| Reply { status, ..fake.refuses("RateLimited") };
+        // Those under way when it began, and a growing wait from then on.
+        let mut all = [400, 404, 429, 503].map(|status| (words(status), true, 8)).to_vec();
         // That nothing is asked before its time, the world sees to.
-        let (asked, limited) = refused(fake, words.field("Retry-After", "30"));
-        assert!(limited > 0, "{}", fake.name);
-        assert!(asked <= 4, "{}: {asked} requests", fake.name);
-    }
-}
-
-#[test]
-fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
-    for fake in fakes() {
+        all.push((words(200).field("Retry-After", "30"), true, 4));
         for status in [403, 418, 429] {
-            let (asked, limited) = refused(fake, Reply::status(status, "<html>no</html>"));
-            assert!(asked <= 8, "{}: {status}, {asked} requests", fake.name);
-            let told = matches!(
+            let is_told = matches!(
                 (fake.name, status),
                 (_, 429) | ("binance" | "binanceus", _) | ("bybit", 403)
             );
-            assert_eq!(limited > 0, told, "{}: {status}", fake.name);
+            all.push((Reply::status(status, "<html>no</html>"), is_told, 8));
+        }
+        for (refusal, is_told, most) in all {
+            let what = format!("{}: {} {:?}", fake.name, refusal.status, refusal.body.to_vec());
+            let mut world = World::new(fake, Shop::new(2), Duration::from_secs(2), 5);
+            world.run_to(20 * SECOND_US);
+            let asked = world.ledger.requests;
+            world.set_weather(Weather::Answers(vec![refusal]));
+            world.run_to(world.us + 10 * SECOND_US);
+            assert!(counted(&mut world, "errors") > 0, "{what}");
+            assert_eq!(counted(&mut world, "rateLimited") > 0, is_told, "{what}");
+            let asked = world.ledger.requests - asked;
+            assert!(asked <= most, "{what}: {asked} requests");
         }
     }
 }

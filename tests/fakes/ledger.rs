@@ -18,7 +18,6 @@ struct Pool {
     /// Microseconds, and what they cost.
     entries: VecDeque<(u64, u32)>,
     units: u32,
-    most: u32,
 }
 
 impl Ledger {
@@ -34,7 +33,6 @@ impl Ledger {
             pool.units -= units;
             pool.entries.pop_front();
         }
-        pool.most = pool.most.max(pool.units);
         if pool.units > charge.most {
             self.broken.push(format!(
                 "{at_us} us: {what} makes {} of {} {} in {} ms",
@@ -42,11 +40,6 @@ impl Ledger {
             ));
         }
         pool.units
-    }
-
-    /// The most units of a pool in any span so far.
-    pub fn most(&self, pool: &str) -> u32 {
-        self.pools.get(pool).map_or(0, |pool| pool.most)
     }
 }
 
@@ -57,5 +50,5 @@ fn a_span_slides_and_leaves_its_begin_out() {
     for (at, units) in [(0, 2), (999, 4), (1000, 4), (1500, 6), (3000, 2)] {
         assert_eq!(ledger.enter(&charge, at, "it"), units, "{at}");
     }
-    assert_eq!((ledger.most("one"), ledger.broken.len()), (6, 1));
+    assert_eq!(ledger.broken.len(), 1);
 }

@@ -5,7 +5,7 @@
 //! candle (`$time`, `$open`, ...); `$items` stands for the items of a body.
 
 use crate::fakes::shop::*;
-use crate::support::generated::{GeneratedMarket, UNIT};
+use crate::support::generated::{GeneratedMarket, UNIT, decimal};
 use crate::support::*;
 use marketd::time::{UnixMs, iso_8601};
 use std::cell::OnceCell;
@@ -348,9 +348,6 @@ impl Fake {
 
     /// Its answer.
     pub fn answer(&self, shop: &Shop, asked: &Asked) -> Reply {
-        if let Some((_, body)) = shop.recorded.iter().find(|(path, _)| path == asked.path()) {
-            return Reply::json(body.as_str());
-        }
         let fitting = |place| Some((place, Place::fits(place, asked)?));
         let Some((place, part)) = self.places.iter().find_map(fitting) else {
             return self.refuses("Other");
@@ -401,11 +398,11 @@ impl Fake {
 
     /// A price or an amount as it writes them.
     fn digits(&self, units: u64) -> String {
-        if self.is_padded { padded(units) } else { plain(units) }
+        if self.is_padded { decimal(units) } else { plain(units) }
     }
 
     /// A value of a market.
-    fn value(
+    pub fn value(
         &self,
         shop: &Shop,
         market: &GeneratedMarket,

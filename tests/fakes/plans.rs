@@ -5,6 +5,7 @@ use crate::fakes::shop::*;
 use crate::fakes::virtual_time::World;
 use crate::fakes::{fake, fakes};
 use crate::support::*;
+use crate::virtual_time::Answer;
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::exchange::{Call, Dialect};
 use std::collections::HashMap;
@@ -83,12 +84,11 @@ fn frozen(listed: usize) -> Shop {
 
 /// The body of a quote without its times; `None`: it has not come.
 fn timeless(world: &mut World, symbol: &str) -> Option<String> {
-    let key = world.ask(&format!("/api/v1/quotes/{symbol}"));
-    let (status, body) = world.answer(key).expect("it is answered at once");
+    let answer = world.at_once(&format!("/api/v1/quotes/{symbol}"));
     let is_time =
         |it: &&str| ["timestamp", "receivedAt", "datetime"].iter().any(|name| it.contains(name));
-    let lines = body.split(',').filter(|it| !is_time(it));
-    (status == 200).then(|| lines.collect::<Vec<_>>().join(","))
+    let lines = answer.body.split(',').filter(|it| !is_time(it));
+    (answer.status == 200).then(|| lines.collect::<Vec<_>>().join(","))
 }
 
 /// The quotes of some markets where the tickers of all are read. `None`: there is no such call.
@@ -152,19 +152,9 @@ fn check(fake: &'static Fake, listed: usize, count: usize, by_all: Option<&[Stri
 #[test]
 fn no_more_is_read_than_any_number_of_markets_needs() {
     for fake in fakes() {
-        let by_all = quotes_by_all(fake, LISTED);
-        for count in [1, 2, 20, 100, 1000] {
-            check(fake, LISTED, count, by_all.as_deref());
-        }
-    }
-}
-
-#[test]
-fn no_more_is_read_than_a_few_of_a_few_markets_need() {
-    for fake in fakes() {
-        let by_all = quotes_by_all(fake, 300);
-        for count in [1, 2, 20] {
-            check(fake, 300, count, by_all.as_deref());
+        for (listed, counts) in [(LISTED, &[1, 2, 20, 100, 1000][..]), (300, &[1, 2, 20])] {
+            let by_all = quotes_by_all(fake, listed);
+            counts.iter().for_each(|count| check(fake, listed, *count, by_all.as_deref()));
         }
     }
 }
@@ -213,8 +203,8 @@ fn a_market_that_is_gone_costs_the_others_nothing() {
     let mut world = World::of(fake("binance"), shop, vec![source], 1);
     world.run_to(30_000_000);
     for (at, market) in markets.iter().enumerate() {
-        let key = world.ask(&format!("/api/v1/quotes/{}", market.symbol()));
-        let (status, body) = world.answer(key).expect("it is answered at once");
+        let Answer { status, body, .. } =
+            world.at_once(&format!("/api/v1/quotes/{}", market.symbol()));
         assert_eq!(status == 200, at != 27, "{at}: {body}");
         assert!(!body.contains(r#""stale":true"#), "{body}");
     }
@@ -316,11 +306,12 @@ fn a_list_is_read_for_the_named_markets_alone() {
     assert_eq!(takes, expected);
 }
 
-/// One name that the exchange does not know costs a list of all once, and a refused request an hour.
+/// One name that the exchange does not know costs a list of all once, and a refused request an hour. Without a name
+/// that is known, the list of all is read each hour.
 #[test]
 fn a_name_that_is_unknown_is_left_out_of_the_list() {
-    for (fake, most) in named_fakes() {
-        let known = &three()[..2];
+    let all = three();
+    for ((fake, most), known) in named_fakes().flat_map(|it| [(it, &all[..2]), (it, &all[..0])]) {
         let symbols = [&["NO/SUCH".to_owned()], known].concat();
         let mut world = slow_world(fake, &symbols);
         world.run_to(hours(2));
@@ -328,27 +319,16 @@ fn a_name_that_is_unknown_is_left_out_of_the_list() {
             assert_eq!(has_quote(&mut world, symbol), known.contains(symbol), "{symbol}");
         }
         let parts = |it: &[String]| it.chunks(most).map(<[String]>::to_vec).collect::<Vec<_>>();
-        let refused = vec![parts(&symbols)[0].clone()];
-        let expected = match fake.name {
+        let (refused, whole) = (vec![parts(&symbols)[0].clone()], vec![Vec::new()]);
+        let expected = match (fake.name, known) {
+            (_, []) => vec![[refused, whole].concat(); 3].concat(),
             // It leaves out what it does not know.
-            "bybit" => vec![parts(&symbols); 3].concat(),
+            ("bybit", _) => vec![parts(&symbols); 3].concat(),
             _ => {
                 let hour = [refused.clone(), parts(known)].concat();
-                [refused, vec![Vec::new()], vec![hour; 2].concat()].concat()
+                [refused, whole, vec![hour; 2].concat()].concat()
             }
         };
-        assert_eq!(names_of_lists(&world, &symbols), expected, "{}", fake.name);
-    }
-}
-
-/// Without a name that is known, the list is tried by names once an hour.
-#[test]
-fn a_list_of_names_that_are_all_unknown_is_read_whole() {
-    for (fake, _) in named_fakes() {
-        let symbols = vec!["NO/SUCH".to_owned()];
-        let mut world = slow_world(fake, &symbols);
-        world.run_to(hours(1));
-        let expected = vec![[symbols.clone(), Vec::new()]; 2].concat();
         assert_eq!(names_of_lists(&world, &symbols), expected, "{}", fake.name);
     }
 }

@@ -1,5 +1,5 @@
 //! Recorded answers of exchanges: every figure that is decoded equals the text of the body digit for digit, and
-//! what CCXT makes of the same bytes, where that is right; and it is served so.
+//! what CCXT makes of the same bytes, where that is right. `serves.rs` tells that what is decoded is served.
 //!
 //! Where CCXT differs, [`DIFFERS`] says so and why, and an entry that no recording bears out is an error.
 //!
@@ -9,15 +9,11 @@
 use crate::fakes::fakes;
 use crate::fakes::judge::*;
 use crate::fakes::places::Fake;
-use crate::fakes::shop::*;
-use crate::fakes::virtual_time::World;
 use crate::support::*;
-use marketd::config::{Poll, SourceConfig};
 use marketd::decimal::Decimal;
 use marketd::exchange::Call;
 use marketd::interval::Stored;
 use marketd::time::UnixMs;
-use std::time::Duration;
 
 /// What is recorded.
 const RECORDINGS: usize = 53;
@@ -112,12 +108,6 @@ impl Recording {
             Some("fetchTime") => Call::Time,
             _ => panic!("{} is of no call", self.fixture.file),
         }
-    }
-
-    fn said(&self) -> Vec<Said> {
-        let odd = ODD.iter().find(|odd| self.fixture.file.starts_with(odd.0));
-        let body = Json::parse(&self.fixture.body).expect("a body is JSON");
-        self.fake.place(&self.target).said(&body, odd.map_or("", |odd| odd.2)).1
     }
 
     /// The records of it, each of which is what the body says.
@@ -247,181 +237,4 @@ fn recorded_answers_equal_the_body_and_ccxt_where_that_is_right() {
     assert!(unknown.is_empty(), "not CCXT's: {unknown:?}");
     let unmet: Vec<_> = known.iter().filter(|it| differs.iter().all(|met| met.0 != **it)).collect();
     assert!(unmet.is_empty(), "no recording differs so: {unmet:?}");
-}
-
-/// Recorded tickers, and a market that is among them.
-const TICKERS: [(&str, &str); 10] = [
-    ("binance.fetchTickers.all6", "ETH/BTC"),
-    ("bybit.fetchTickers.spot", "BTC/USDT"),
-    ("kraken.fetchTicker.btcusdt", "BTC/USDT"),
-    ("kraken.fetchTickers.btcusd", "BTC/USD"),
-    ("coinbaseexchange.fetchTicker.btcusdt", "BTC/USDT"),
-    ("kucoin.fetchTickers.sample", "BTC/USDT"),
-    ("gate.fetchTickers.two", "ETH/USDT"),
-    ("gate.fetchTicker.btcusdt", "BTC/USDT"),
-    ("bitget.fetchTickers.sample", "BTC/USDT"),
-    ("htx.fetchTicker.btcusdt", "BTC/USDT"),
-];
-
-/// Recorded candles; not those of derivatives, of intervals that are not stored, and of rows that begin at no
-/// slot.
-const CANDLES: [&str; 9] = [
-    "binance.fetchOHLCV.btcusdt-1h-1000",
-    "binance.fetchOHLCV.btcusdt-1d-365",
-    "kraken.fetchOHLCV.btcusd-1m-720",
-    "coinbaseexchange.fetchOHLCV.btcusd-1m-2018",
-    "coinbaseexchange.fetchOHLCV.btcusdt-1h-1",
-    "kucoin.fetchOHLCV.sample",
-    "gate.fetchOHLCV.one",
-    "mexc.fetchOHLCV.btcusdt-1h-1",
-    "bitstamp.fetchOHLCV.btcusdt-1h-1",
-];
-
-/// A core a while after its start at this time, with this market (empty: all) of an exchange that gives the
-/// recorded answer. Markets that are not made up are those of the recorded list.
-fn world(fixtures: &Fixtures, recording: &Recording, symbol: &str, now: i64) -> World {
-    let mut shop = Shop::new(30);
-    shop.now = now;
-    let path = |target: &str| Asked::of(target).path().to_string();
-    shop.recorded = vec![(path(&recording.target), recording.fixture.body.clone())];
-    if !symbol.is_empty() && !symbol.ends_with("USDT") {
-        let list = format!(
-            "{}.fetchMarkets",
-            recording.fixture.file.split('.').next().unwrap_or_default()
-        );
-        let list = Recording::load(fixtures, &fixtures.names(&list)[0]);
-        shop.recorded.push((path(&list.target), list.fixture.body));
-    }
-    let source = SourceConfig {
-        symbols: Some(symbol.to_string()).filter(|it| !it.is_empty()).into_iter().collect(),
-        poll: Poll::Every(Duration::from_secs(2)),
-        ..SourceConfig::new(recording.fake.name)
-    };
-    let mut world = World::of(recording.fake, shop, vec![source], 1);
-    world.run_to(30_000_000);
-    world
-}
-
-/// What is served of a figure.
-fn shown(said: Option<String>) -> Json {
-    said.map_or(Json::Null, Json::Number)
-}
-
-#[test]
-fn recorded_tickers_are_served_with_their_digits() {
-    let Some(fixtures) = &Fixtures::find() else {
-        return;
-    };
-    for (file, symbol) in TICKERS {
-        let recording = Recording::load(fixtures, file);
-        let mut world = world(fixtures, &recording, symbol, NOW);
-        let quote = world.get(&format!("/api/v1/quotes/{}", symbol.replace('/', "-")));
-        let (base, quote_asset) = symbol.split_once('/').expect("two assets");
-        let id = recording.fake.id(base, quote_asset);
-        let said = recording.said();
-        let is_it = |it: &&Said| said.len() == 1 || it.of("id") == Some(&id);
-        let said = said.iter().find(is_it).expect("it is among them");
-        for name in FIGURES.into_iter().filter(|name| said.of(name).is_some()) {
-            // A price of zero is none, and nor is the size beside it.
-            let beside = name.strip_suffix("Volume").filter(|side| side.len() == 3);
-            let price = sent(said, beside.unwrap_or(name));
-            let is_price = beside.is_some() || !name.ends_with("Volume");
-            let is_none = is_price && price.as_deref() == Some("0");
-            assert_eq!(
-                quote[name],
-                shown(sent(said, name).filter(|_| !is_none)),
-                "{name} of {file}"
-            );
-        }
-    }
-}
-
-#[test]
-fn recorded_candles_are_served_with_their_digits() {
-    let Some(fixtures) = &Fixtures::find() else {
-        return;
-    };
-    for file in CANDLES {
-        let recording = Recording::load(fixtures, file);
-        let word = |at: usize| recording.fixture.input[at].as_str().expect("a word").to_string();
-        let (symbol, name) = (word(0), word(1));
-        let length = naive::length_ms(&name).expect("a length");
-        let row = |said: &Said| {
-            let figures =
-                ["open", "high", "low", "close", "volume"].map(|name| shown(sent(said, name)));
-            let time = std::iter::once(Json::Number(open_time(said).to_string()));
-            (open_time(said), Json::Array(time.chain(figures).collect()))
-        };
-        let mut expected: Vec<(i64, Json)> = recording.said().iter().map(row).collect();
-        expected.sort_by_key(|(open, _)| *open);
-        if recording.fake.name == "kraken" {
-            // With the candle that has begun since, it is one more than Kraken tells.
-            expected.remove(0);
-        }
-        let (first, last) = (expected[0].0, expected[expected.len() - 1].0);
-        // The newest of them has just been closed.
-        let mut world = world(fixtures, &recording, &symbol, last + length + 2_000);
-        let target = format!(
-            "/api/ecosystem/chart?symbol={symbol}&interval={name}&from={first}&to={last}&limit=1000"
-        );
-        let key = world.ask(&target);
-        let answer = world.answer_to(key).unwrap_or_else(|| panic!("{file} is not at hand"));
-        assert_eq!(answer.header("Chart-Coverage"), "complete", "{file}");
-        let slots = (last - first) / length + 1;
-        let gaps = (slots - expected.len() as i64).to_string();
-        assert_eq!(answer.header("Chart-Gaps"), gaps, "{file}");
-        let rows = expected.into_iter().map(|(_, row)| row).collect();
-        assert_eq!(Json::parse(&answer.body), Ok(Json::Array(rows)), "{file}");
-    }
-}
-
-/// Compares the rules of a market with its item in the recorded list.
-fn check_rules(said: &Said, metadata: &Json, what: &str) {
-    for (key, step, as_places) in [("price", "tick", "places"), ("amount", "step", "amountPlaces")]
-    {
-        let expected = decimals(said, step, as_places).map(i64::from);
-        assert_eq!(metadata["precision"][key].integer(), expected, "{what}");
-    }
-    for name in LIMITS {
-        let (end, of) = name.split_at(3);
-        let limit = shown(limit(said, name));
-        assert_eq!(metadata["limits"][&*of.to_lowercase()][end], limit, "{name} of {what}");
-    }
-}
-
-#[test]
-fn recorded_market_lists_are_served_whole() {
-    let Some(fixtures) = &Fixtures::find() else {
-        return;
-    };
-    for file in fixtures.names("").into_iter().filter(|file| file.contains(".fetchMarkets.")) {
-        let recording = Recording::load(fixtures, &file);
-        let Some(theirs) = recording.fixture.expected.as_deref().map(Json::parse) else {
-            continue;
-        };
-        // The list that is served follows the exchange's own, under its names for people.
-        let served = world(fixtures, &recording, "", NOW).get("/api/ecosystem/market");
-        let (theirs, sent) = (theirs.expect("it is JSON"), recording.said());
-        let (mut both, mut open_there) = (0, 0);
-        for market in theirs.items() {
-            open_there += usize::from(market["active"] != Json::Bool(false));
-            let same = |one: &&Json| one["symbol"] == market["symbol"];
-            let Some(ours) = served.items().iter().find(same) else {
-                continue;
-            };
-            both += 1;
-            assert_eq!(ours["currency"], market["base"], "{file}");
-            assert_eq!(ours["pair"], market["quote"], "{file}");
-            let id = market["id"].text().expect("an id");
-            match sent.iter().find(|said| said.id() == Some(id)) {
-                Some(said) => check_rules(said, &ours["metadata"], &format!("{file}: {id}")),
-                None => assert!(id.ends_with(".d"), "{file}: {id}"),
-            }
-        }
-        let count = served.items().len();
-        println!("{file}: {count} served, {open_there} open there, {both} in both");
-        // Some assets are named otherwise on purpose, and dark pools are left out.
-        assert!(both * 100 >= count * 97, "{file}: {both} of {count}");
-        assert!(both * 100 >= open_there * 85, "{file}: {both} of {open_there}");
-    }
 }

@@ -43,7 +43,7 @@ fn names(shop: &Shop) -> Vec<String> {
 fn weather(world: &mut World, weather: Weather, seconds: u64) -> u64 {
     world.run_to(15 * SECOND_US);
     world.set_weather(weather);
-    let since = world.now_us() + SECOND_US;
+    let since = world.us + SECOND_US;
     world.run_to(since + seconds * SECOND_US);
     assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
     since
@@ -145,13 +145,13 @@ fn a_ban_halts_every_request_of_every_source_of_the_host() {
         let banned = Reply::status(418, "").field("Retry-After", "60");
         // `World` sees to it that nothing is sent before that.
         world.set_weather(Weather::AnswersTo("/ticker", banned));
-        world.run_to(world.now_us() + 20 * SECOND_US);
+        world.run_to(world.us + 20 * SECOND_US);
         assert!(world.quiet_until > 0);
-        let since = world.now_us();
+        let since = world.us;
         world.set_weather(Weather::Fair);
         world.run_to(world.quiet_until - SECOND_US);
         assert_eq!(world.count("", since), 0);
-        world.run_to(world.now_us() + 60 * SECOND_US);
+        world.run_to(world.us + 60 * SECOND_US);
         assert_eq!(world.reasons(), [""; 0]);
     });
 }
@@ -186,7 +186,7 @@ fn what_the_exchange_says_is_used_is_left_alone_until_its_window_ends() {
     world.run_to(100 * SECOND_US);
     world.others = 5_990;
     world.run_to(105 * SECOND_US);
-    let since = world.now_us();
+    let since = world.us;
     assert!(world.reasons().iter().any(|code| code == "source_budget"), "{:?}", world.reasons());
     world.run_to(155 * SECOND_US);
     assert_eq!(world.count("", since), 0);
@@ -215,7 +215,7 @@ fn check_urgent(is_named: bool) {
     let mut world = World::of(&SLOW, shop, vec![slow_source(named, &quotes)], 8);
     if !is_named {
         world.run_to(5 * SECOND_US);
-        world.ask(&format!("/api/v1/stream?symbols={urgent}"));
+        world.ask_for(&format!("/api/v1/stream?symbols={urgent}"));
     }
     let mut oldest = 0;
     for second in (20..600).step_by(3) {

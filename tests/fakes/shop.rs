@@ -2,7 +2,7 @@
 
 use crate::fakes::places::Fake;
 use crate::support::chance::mix;
-use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
+use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT, decimal};
 use crate::support::*;
 use marketd::time::UnixMs;
 use std::collections::{BTreeSet, HashMap};
@@ -41,8 +41,6 @@ pub struct Shop {
     places: OnceLock<HashMap<String, usize>>,
     /// If it is set, tickers are those of that time.
     pub frozen: Option<i64>,
-    /// Recorded bodies, by path.
-    pub recorded: Vec<(String, String)>,
 }
 
 /// The last 24 hours of a market; prices and amounts in [`UNIT`]ths.
@@ -71,12 +69,6 @@ pub struct Row {
     pub turnover: u64,
 }
 
-/// A fake with its sockets.
-pub struct Open {
-    pub exchange: FakeExchange,
-    fake: &'static Fake,
-}
-
 impl Shop {
     /// So many markets, the first of them BTC/USDT.
     pub fn new(markets: usize) -> Shop {
@@ -88,7 +80,6 @@ impl Shop {
             delisted: BTreeSet::new(),
             frozen: None,
             places: OnceLock::new(),
-            recorded: Vec::new(),
         }
     }
 
@@ -198,13 +189,7 @@ fn worth(volume: u64, price: u64) -> u64 {
 
 /// Units in the shortest form of a decimal.
 pub fn plain(units: u64) -> String {
-    let text = padded(units);
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-/// Units with all eight places.
-pub fn padded(units: u64) -> String {
-    format!("{}.{:08}", units / UNIT, units % UNIT)
+    naive::plain(&decimal(units))
 }
 
 /// A difference, in the shortest form.
@@ -218,25 +203,11 @@ pub fn places(step: u64) -> usize {
     plain(step).split_once('.').map_or(0, |(_, tail)| tail.len())
 }
 
-impl Open {
-    /// Opens a shop.
-    pub fn new(fake: &'static Fake, shop: Shop) -> Open {
-        let begun = std::sync::OnceLock::new();
-        let exchange = FakeExchange::start(move |asked| {
-            let begun = *begun.get_or_init(std::time::Instant::now);
-            fake.answer(&shop, asked).dated(shop.now, begun)
-        });
-        Open { exchange, fake }
-    }
-
-    /// What `--source` takes.
-    pub fn source(&self) -> String {
-        format!("{}={}", self.fake.name, self.exchange.url())
-    }
-
-    /// Requests so far whose target holds this.
-    pub fn asked_for(&self, part: &str) -> usize {
-        let asked = self.exchange.asked();
-        asked.iter().filter(|one| one.target.contains(part)).count()
-    }
+/// Opens a shop: an exchange with its sockets.
+pub fn open(fake: &'static Fake, shop: Shop) -> FakeExchange {
+    let begun = OnceLock::new();
+    FakeExchange::start(move |asked| {
+        let begun = *begun.get_or_init(std::time::Instant::now);
+        fake.answer(&shop, asked).dated(shop.now, begun)
+    })
 }

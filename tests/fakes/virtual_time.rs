@@ -6,10 +6,9 @@ use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::support::message::{field, parse_head};
 use crate::support::*;
-use crate::virtual_time::{Peers, Request, Response, SECOND_US, VirtualTime};
+use crate::virtual_time::{Answer, Peers, Request, Response, SECOND_US, VirtualTime};
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
-use marketd::table::Key;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -94,21 +93,22 @@ impl World {
         VirtualTime::begin(shopkeeper, (begin_ms, 0), core)
     }
 
-    pub fn now_us(&self) -> u64 {
-        self.us
-    }
-
     /// How many requests with these words came in since then.
     pub fn count(&self, words: &str, since_us: u64) -> usize {
         let is_meant = |(at, target): &&(u64, String)| *at >= since_us && target.contains(words);
         self.asked.iter().filter(is_meant).count()
     }
 
-    /// The body of an address that is answered at once.
-    pub fn get(&mut self, target: &str) -> Json {
+    /// The answer to a target that is answered at once.
+    pub fn at_once(&mut self, target: &str) -> Answer {
         let key = self.ask_for(target);
-        let answer = self.answer_to(key).expect("it is answered at once");
-        Json::parse(&answer.body).expect("it is JSON")
+        self.answer_to(key)
+            .unwrap_or_else(|| panic!("{target} of {} is not at hand", self.fake.name))
+    }
+
+    /// The body of it.
+    pub fn get(&mut self, target: &str) -> Json {
+        Json::parse(&self.at_once(target).body).expect("it is JSON")
     }
 
     /// The reasons of `/health` but those of the start.
@@ -124,16 +124,6 @@ impl World {
             self.cut_all();
         }
         self.weather = weather;
-    }
-
-    /// Asks as a client. The answer may come later: see [`World::answer`].
-    pub fn ask(&mut self, target: &str) -> Key {
-        self.ask_for(target)
-    }
-
-    /// The answer to a client, once it is complete: status and body.
-    pub fn answer(&mut self, key: Key) -> Option<(u16, String)> {
-        self.answer_to(key).map(|answer| (answer.status, answer.body))
     }
 }
 
