@@ -49,24 +49,24 @@ fn main() -> ExitCode {
         }
         Command::Run(loaded) => serve(loaded),
         Command::Probe(loaded, options) => ask(&loaded, &options),
-        Command::Healthcheck(at, wait) => asked(healthcheck::ask(&at, wait)),
-        Command::Reload { pid, metrics } => asked(healthcheck::reload(pid, metrics)),
+        Command::Healthcheck(at, wait) => told(healthcheck::ask(&at, wait), 1),
+        Command::Reload { pid, metrics } => told(healthcheck::reload(pid, metrics), 1),
         #[cfg(feature = "sqlite")]
         Command::Export(asked) => {
             let unsound = history::export(&asked, &mut io::BufWriter::new(io::stdout().lock()));
             if let Ok(rows @ 1..) = unsound {
                 tell("warning: ", &[format!("{rows} damaged rows were left out")]);
             }
-            print_or_fail(unsound.map(|_| String::new()))
+            told(unsound.map(|_| String::new()), MEND)
         }
         #[cfg(feature = "sqlite")]
-        Command::Prune { config, yes } => print_or_fail(history::prune(&config, yes)),
+        Command::Prune { config, yes } => told(history::prune(&config, yes), MEND),
         #[cfg(feature = "sqlite")]
         Command::Rename { data, old, new, dry_run } => {
-            print_or_fail(history::rename(&data, &old, &new, dry_run))
+            told(history::rename(&data, &old, &new, dry_run), MEND)
         }
         #[cfg(feature = "sqlite")]
-        Command::Backup { data, copy } => print_or_fail(history::backup(&data, &copy)),
+        Command::Backup { data, copy } => told(history::backup(&data, &copy), MEND),
         #[cfg(not(feature = "sqlite"))]
         Command::Export(_)
         | Command::Backup { .. }
@@ -191,24 +191,15 @@ fn fail(mark: &str, lines: &[impl fmt::Display]) -> ExitCode {
     ExitCode::from(MEND)
 }
 
-/// Writes the text that a command returns, or its error.
-#[cfg(feature = "sqlite")]
-fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
+/// Writes the text that a command returns, or a line for each of its faults, with this exit code.
+fn told(done: Result<String, impl fmt::Display>, code: u8) -> ExitCode {
     match done {
         Ok(text) => print(&text),
-        Err(error) => fail("", &[error]),
-    }
-}
-
-/// Writes the answer of a running marketd. A refusal is a line for each fault.
-fn asked(answer: Result<String, String>) -> ExitCode {
-    answer.map_or_else(
-        |error| {
+        Err(error) => {
             tell("", &[error]);
-            ExitCode::FAILURE
-        },
-        |text| print(&text),
-    )
+            ExitCode::from(code)
+        }
+    }
 }
 
 /// Writes a text to standard output. A full disk is an error; a closed pipe (`| head`) is not.

@@ -149,50 +149,6 @@ fn every_exchange_is_named_in_the_help_and_can_be_a_source() {
 }
 
 #[test]
-fn a_variable_of_the_log_that_is_for_other_programs_is_ignored() {
-    let check = |text: &str, expected: &str| {
-        for mode in ["--check", "--print-config"] {
-            let (ended, out, err) = run_with(&[mode], &[("RUST_LOG", text)]);
-            assert_eq!((ended, err.as_str()), (0, expected), "{text}: {out}");
-        }
-    };
-    check("info,hyper=off", "");
-    check("", "");
-    for text in ["loud", "info=loud", "hyper=debug"] {
-        check(
-            text,
-            "warning: RUST_LOG: it is malformed or has no rule for marketd, and is ignored\n",
-        );
-    }
-}
-
-#[test]
-fn a_rule_of_the_log_for_an_unknown_target_is_named() {
-    let all =
-        "access, cluster, config, failover, fetch, health, history, http, market, net, source";
-    for target in ["reqwest", "server::poller"] {
-        let words = ["--check", "--log", &format!("{target}=debug")];
-        let expected = format!("--log: unknown target \"{target}\", expected one of {all}\n");
-        assert_eq!(run(&words), (2, String::new(), expected));
-    }
-    let expected = "--log: unknown target \"sorce\", did you mean \"source\"?\n";
-    let found = run(&["--check", "--log", "info,sorce=debug"]);
-    assert_eq!(found, (2, String::new(), expected.to_string()));
-    // The variable may mean other programs too.
-    let check = |text: &str, expected: &str| {
-        let good = "the configuration is good\n".to_string();
-        let found = run_with(&["--check"], &[("RUST_LOG", text)]);
-        assert_eq!(found, (0, good, expected.to_string()), "{text}");
-    };
-    check("source=debug", "");
-    check("info,reqwest=debug", "");
-    check(
-        "info,sorce=debug",
-        "warning: RUST_LOG: unknown target \"sorce\", did you mean \"source\"?: this rule is ignored\n",
-    );
-}
-
-#[test]
 #[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_fault_of_the_history_file_is_told_with_the_others_where_it_is_named() {
     let dir = std::env::temp_dir().join(format!("marketd-cli-{}", std::process::id()));
@@ -211,63 +167,24 @@ fn a_fault_of_the_history_file_is_told_with_the_others_where_it_is_named() {
 }
 
 #[test]
-fn faults_are_one_line_each_with_exit_code_2() {
-    let check = |words: &[&str], expected: &str| {
-        let (code, out, err) = run(words);
-        assert_eq!((code, out.as_str(), err.as_str()), (2, "", expected), "{words:?}");
-    };
-    check(&["--lisetn", ":1"], "--lisetn: unknown option, did you mean \"--listen\"?\n");
-    check(&["--listen", "x"], "--listen: expected ADDR:PORT or unix:PATH, found \"x\"\n");
-    check(&["--listen"], "--listen: expected ADDR, found nothing\n");
-    check(
-        &["--check", "--config", "/nowhere"],
-        "/nowhere: cannot be read: No such file or directory (os error 2)\n",
-    );
-    check(
-        &["--source", "nyse"],
-        "--source: expected one of binance, okx, bybit, kraken, coinbase, kucoin, gate, bitget, binanceus, bitstamp, cryptocom, htx, mexc, upbit, demo, found \"nyse\"\n",
-    );
-    let path = file(
-        "bad.json",
-        "{\n  \"sources\": [\n    { \"url\": \"http://a\", \"dialect\": \"demo\" },\n    { \"pollMs\": \"fast\" }\n  ],\n  \"colour\": 1\n}\n",
-    );
+fn faults_are_one_line_each_with_exit_code_2_and_warnings_are_told_as_such() {
+    let path = file("bad.json", "{\n  \"listen\": 1,\n  \"colour\": 1\n}\n");
     let expected = [
-        "3: sources[0].url: the demo exchange has no address of its own",
-        "4: sources[1].pollMs: expected a whole number of milliseconds from 100 to 3600000, or \"auto\", found \"fast\"",
-        "4: sources[1].dialect: missing, expected the name of an exchange",
-        "6: colour: unknown key",
+        "--data: expected a file name or \":memory:\", found \"\"".to_string(),
+        format!("{path}:2: listen: expected ADDR:PORT or unix:PATH, found 1"),
+        format!("{path}:3: colour: unknown key"),
     ];
-    let expected: String = expected.iter().map(|line| format!("{path}:{line}\n")).collect();
+    let expected = expected.map(|line| line + "\n").concat();
     for mode in ["--check", "--print-config", "--demo"] {
-        check(&[mode, "--config", &path], &expected);
+        let found = run(&[mode, "--config", &path, "--data="]);
+        assert_eq!(found, (2, String::new(), expected.clone()), "{mode}");
     }
-    let path = file("broken.json", "{\n  \"listen\": \":1\",\n}");
-    check(&["--config", &path], &format!("{path}:3:1: not JSON: trailing comma\n"));
-}
-
-#[test]
-fn a_good_configuration_is_called_good_and_its_warnings_are_told() {
     let path =
         file("good.json", "{ \"sources\": [ { \"dialect\": \"demo\",\n \"pollMs\": 6000 } ] }");
-    let (code, out, err) = run(&["--config", &path, "--check"]);
+    let (code, out, err) = run_with(&["--check"], &[("MARKETD_CONFIG", &path)]);
     assert_eq!((code, out.as_str()), (0, "the configuration is good\n"));
     let expected = "sources[0].pollMs: 6000 is not below staleAfterMs (5000): every quote turns stale between two polls";
     assert_eq!(err, format!("warning: {path}:2: {expected}\n"));
-}
-
-#[test]
-fn the_printed_configuration_can_be_given_back() {
-    let (code, printed, err) = run(&["--print-config", "--listen", ":0", "--data", ":memory:"]);
-    assert_eq!((code, err.as_str()), (0, ""));
-    let path = file("printed.json", &printed);
-    assert_eq!(run(&["--print-config", "--config", &path]), (0, printed, String::new()));
-}
-
-#[test]
-fn variables_count_and_are_named_in_faults() {
-    let found = run_with(&["--check"], &[("MARKETD_DATA", "x"), ("MARKETD_LISTEN", "8080")]);
-    let expected = "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"8080\", did you mean \":8080\"?\n";
-    assert_eq!(found, (2, String::new(), expected.to_string()));
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod charts;
 mod drills;
 mod ends;
 mod engine;
-mod entries;
 mod refused;
 mod roles;
 mod world;

@@ -141,6 +141,13 @@ mod history {
             History { dir: Arc::new(TempDir::new()), fake, symbols }
         }
 
+        /// With the history of a marketd that has run.
+        fn filled() -> History {
+            let history = History::new();
+            history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+            history
+        }
+
         fn source(&self, id: &str, symbols: &[String]) -> Value {
             json!({ "id": id, "dialect": "binance", "url": self.fake.url(), "pollMs": 100, "symbols": symbols })
         }
@@ -258,8 +265,7 @@ mod history {
 
     #[test]
     fn the_page_on_data_describes_every_column_and_its_queries_and_scripts_run() {
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         let page =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/data.md"));
         let page = page.expect("the page");
@@ -372,8 +378,7 @@ mod history {
 
     #[test]
     fn an_export_has_several_markets_of_any_source_in_three_forms() {
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         let [first, second] = &history.symbols[..] else { panic!("two symbols") };
         let export = |symbol: &str, more: &[&str]| {
             let words = ["export", "--data", "history.db", "--interval", "1d", "--symbol", symbol];
@@ -416,9 +421,7 @@ mod history {
 
     #[test]
     fn prune_counts_first_and_then_removes_what_no_source_tracks() {
-        let history = History::new();
-        let all = history.config("fake", &history.symbols);
-        history.start(&all).stop(PATIENCE);
+        let history = History::filled();
         let one = history.config("fake", &history.symbols[..1]).to_string();
         std::fs::write(history.dir.path().join("one.json"), one).expect("a file");
         let (code, counted, err) = history.run(&["prune", "--config", "one.json"]);
@@ -441,7 +444,7 @@ mod history {
         assert_eq!(history.export(&history.symbols[1], &[]).0, 2);
         assert_eq!(history.export(&history.symbols[0], &[]).0, 0);
         // It is a history as before.
-        history.start(&all).stop(PATIENCE);
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
         assert_eq!(history.export(&history.symbols[1], &[]).0, 0);
     }
 
@@ -479,8 +482,7 @@ mod history {
 
     #[test]
     fn prune_needs_to_be_told_what_is_tracked() {
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         std::fs::write(history.dir.path().join("none.json"), "{}").expect("a file");
         let expected = "expected --config or --source, which say what is tracked, found neither\n";
         let none = ["--yes", "--config", "none.json"];
@@ -497,8 +499,7 @@ mod history {
 
     #[test]
     fn a_rename_lists_first_what_it_would_do_and_joins_nothing() {
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         let (before, words) = (history.bytes(), ["rename", "--data", "history.db", "--dry-run"]);
         let (code, out, _) = history.run(&[&words[..], &["fake", "other"]].concat());
         let last = out.lines().last().unwrap_or_default();
@@ -540,8 +541,7 @@ mod history {
 
     #[test]
     fn a_copy_that_the_disk_has_no_space_for_leaves_nothing() {
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         let (before, files) = (history.export(&history.symbols[0], &[]), history.files());
         let prune = ["prune", "--data", "history.db", "--source", "okx", "--yes"];
         for words in [&["backup", "copy.db", "--data", "history.db"][..], &prune] {
@@ -573,8 +573,7 @@ mod history {
         if !is_root() {
             return;
         }
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         let words =
             ["export", "--id", "fake", "--interval", "1h", "--data", "history.db", "--symbol"];
         let words = [&words[..], &[&history.symbols[0]]].concat();
@@ -595,8 +594,7 @@ mod history {
         if !is_root() {
             return;
         }
-        let history = History::new();
-        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let history = History::filled();
         let (file, lock) = (history.file("history.db"), history.file("history.db-lock"));
         std::os::unix::fs::chown(&file, Some(65534), Some(65534)).expect("root may");
         std::fs::remove_file(&lock).expect("it is there");

@@ -5,7 +5,7 @@
 //! - `child`: this very program as a process of its own, to be killed and starved
 //! - `faults.c`: a layer between that process and the kernel, which fails the Nth call
 //!
-//! `MARKETD_KILLS=200` and `MARKETD_SEED=17` ask for more, or for one seed alone.
+//! `MARKETD_SEED=17` asks for one seed alone.
 #![allow(
     clippy::result_large_err,
     reason = "an answer that is not the one waited for is handed back whole"
@@ -17,19 +17,18 @@ mod child;
 mod cuts;
 mod damage;
 mod faults;
-mod kills;
 mod owners;
 mod room;
 use crate::support;
 mod world;
 
 use bench::Bench;
-use marketd::history::{Batch, DiskJob, QuoteName, Reply, SeriesName, StoreError};
+use marketd::history::{Batch, DiskJob, QuoteName, Reply, StoreError};
 use marketd::store::{NotRenamed, rename};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::daemon::TempDir;
-use world::{SERIES, START, batch, name};
+use world::{SERIES, batch};
 
 #[test]
 fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
@@ -111,32 +110,6 @@ fn a_full_queue_hands_the_job_back() {
         }) == Ok(())
     });
     assert!(done);
-}
-
-#[test]
-fn evictions_of_many_series_are_one_batch() {
-    let (_dir, _, mut bench) = Bench::fresh();
-    let count = 100;
-    let series = |number: usize| SeriesName { symbol: format!("S{number}/USDT").into(), ..name(0) };
-    let mut all = Batch::default();
-    let mut one = batch(0);
-    for number in 0..count {
-        *all.of(&series(number)) = one.of(&name(0)).clone();
-    }
-    bench.put(all);
-    let before = |number: usize| START[0] + number as i64 % 10;
-    let mut old = Batch::default();
-    // The last three were never stored.
-    (0..count + 3).for_each(|number| old.of(&series(number)).evict(before(number)));
-    let written = bench.put(old);
-    let candles = world::expected(0, 1);
-    let gone = |number: usize| candles.range(..before(number)).count() as u64;
-    assert_eq!(written.evicted, (0..count).map(gone).sum::<u64>());
-    for number in 0..count + 3 {
-        let left = if number < count { candles.len() as u64 - gone(number) } else { 0 };
-        let mut found = written.extents.iter().filter(|(name, _)| *name == series(number));
-        assert_eq!(found.next().map(|(_, extent)| extent.count), Some(left));
-    }
 }
 
 #[test]

@@ -393,18 +393,3 @@ fn plain_http_goes_through_a_tunnel_too_and_exceptions_do_not() {
     setup.env("NO_PROXY", "a.b, .test").timeout(500).fails("cannot resolve");
     assert_eq!(proxy.asked().len(), before);
 }
-
-#[test]
-fn what_is_printed_holds_no_password() {
-    let launch = Launch::new(&["--print-config", "--source", "binance"]);
-    let finished = launch.env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128").run();
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(!finished.stdout.contains("hunter2"), "{}", finished.stdout);
-    assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
-    let launch = Launch::new(&["--check", "--source", "binance=https://exchange.test"]);
-    let finished = launch.env("HTTPS_PROXY", "socks5://me:hunter2@proxy.test:1").run();
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    let expected = "HTTPS_PROXY: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (only HTTP \
-                    proxies are supported)\n";
-    assert_eq!(finished.stderr, expected);
-}

@@ -14,9 +14,8 @@
 
 use super::fault::{ConfigFault, Report, suggestion, wrong};
 use super::forms::{ListenAddress, Poll};
-use super::proxy::is_loopback;
 use super::schema::{Config, DEMO, SourceConfig};
-use super::url::Url;
+use super::url::{Url, is_loopback};
 use crate::interval::Stored;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -200,7 +199,7 @@ fn check_limits(config: &Config, report: &mut Report) {
 /// Warns of a trusted network with every address, because clients are in it too.
 fn warn_of_trust(config: &Config, report: &mut Report) {
     for (at, network) in config.trusted_proxies.iter().enumerate() {
-        if network.is_everything() {
+        if network.0.prefix_len() == 0 {
             let message = format!("{network} has every address: each client may claim any address");
             report.warn(&format!("trustedProxies[{at}]"), message);
         }

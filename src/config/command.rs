@@ -5,8 +5,8 @@
 
 use super::check::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
-use super::file::{Files, text_of_regular};
-use super::flags::{self, CliTask, Flags};
+use super::files::{Files, text_of_regular};
+use super::flags::{self, Flags};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, STORED, SYMBOL, TIME};
 use super::load::{LoadedConfig, Loader, LookAtFiles};
 use super::members::{Named as _, names};
@@ -173,49 +173,50 @@ pub fn command(
     }
     let (checks, prints) = (flags.has("--check"), flags.has("--print-config"));
     let mut loader = Loader::new(flags, &variable, dialects, report);
-    loader.asks = !prints && subcommand.is_none_or(|it| it.task == CliTask::Probe);
-    match subcommand.map(|it| it.task) {
+    loader.asks = !prints && subcommand.is_none_or(|it| it.name == "probe");
+    match subcommand.map(|it| it.name) {
         None if prints => loader.load().map(Command::PrintConfig),
         None if checks => {
             loader.look = Some(look);
             loader.load().map(Command::Check)
         }
         None => loader.load().map(Command::Run),
-        Some(CliTask::Probe) => {
+        Some("probe") => {
             let options = probed(&loader.flags, &mut loader.report);
             loader.load().map(|loaded| Command::Probe(loaded, options))
         }
-        Some(CliTask::Man) => loader.report.close().map(|_| Command::Print(man())),
-        Some(CliTask::Schema) => {
+        Some("man") => loader.report.close().map(|_| Command::Print(man())),
+        Some("schema") => {
             let of = loader.report.accept("schema", SchemaOf::chosen(loader.flags.word(0)));
             loader.report.close().map(|_| Command::Schema(of))
         }
-        Some(CliTask::Completions) => {
+        Some("completions") => {
             let shell = loader.report.accept("completions", Shell::chosen(loader.flags.word(0)));
             loader.report.close().map(|_| Command::Print(completions(shell)))
         }
-        Some(CliTask::Healthcheck) => healthcheck(loader),
-        Some(CliTask::Reload) => reload_of(loader),
-        Some(CliTask::Export) => export(loader),
-        Some(CliTask::Backup) => {
+        Some("healthcheck") => healthcheck(loader),
+        Some("reload") => reload_of(loader),
+        Some("export") => export(loader),
+        Some("backup") => {
             let copy = loader.flags.words.first().map(PathBuf::from);
             let copy = copy.ok_or_else(|| "expected the FILE to write".to_string());
             let copy = loader.report.accept("backup", copy);
             Ok(Command::Backup { data: loader.load()?.config.data, copy })
         }
-        Some(CliTask::Prune) => {
+        Some("prune") => {
             // Without sources, the demo exchange would run, and all stored markets would count as not
             // tracked.
             loader.needs_sources = true;
             let yes = loader.flags.has("--yes") && !loader.flags.has("--dry-run");
             Ok(Command::Prune { config: Box::new(loader.load()?.config), yes })
         }
-        Some(CliTask::Rename) => {
+        Some("rename") => {
             let [old, new] = renamed(&loader.flags, &mut loader.report);
             let dry_run = loader.flags.has("--dry-run");
             let data = loader.load()?.config.data;
             Ok(Command::Rename { data, old, new, dry_run })
         }
+        Some(name) => unreachable!("{name} is in the table, and a test tries each of its commands"),
     }
 }
 

@@ -99,24 +99,9 @@ pub(super) const FLAGS: &[Flag] = &[
         and exit") },
 ];
 
-/// The tasks of marketd besides serving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CliTask {
-    Probe,
-    Healthcheck,
-    Reload,
-    Export,
-    Backup,
-    Prune,
-    Rename,
-    Schema,
-    Man,
-    Completions,
-}
-
-/// A task, and the word after `marketd` that names it.
+/// A task besides serving. `command` does it.
 pub(super) struct Subcommand {
-    pub(super) task: CliTask,
+    /// The word after `marketd`.
     pub(super) name: &'static str,
     /// The words that may follow, as `--help` shows them.
     pub(super) words: &'static [&'static str],
@@ -126,7 +111,7 @@ pub(super) struct Subcommand {
 
 #[rustfmt::skip]
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand { task: CliTask::Probe, name: "probe", words: &[], flags: &[
+    Subcommand { name: "probe", words: &[], flags: &[
             CONFIG, SOURCE, SYMBOLS,
             flag("--strict", "", "Exit with 1 even if something only looks wrong"),
             Flag { is_repeated: true, ..flag("--body", "CALL=FILE",
@@ -136,17 +121,17 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         ],
         about: "Ask each source's exchange once for everything, and print what was\nunderstood; \
             exit code 1 if something cannot be read" },
-    Subcommand { task: CliTask::Healthcheck, name: "healthcheck", words: &["[URL]"],
+    Subcommand { name: "healthcheck", words: &["[URL]"],
         flags: &[
             CONFIG, LISTEN,
             flag("--wait", "SECONDS", "Wait until it is ready, but at most for this time"),
             HELP,
         ],
         about: "Exit with 0 if a marketd is ready, else with 1 and one line" },
-    Subcommand { task: CliTask::Reload, name: "reload", words: &["PID", "[URL]"],
+    Subcommand { name: "reload", words: &["PID", "[URL]"],
         flags: &[CONFIG, LISTEN, HELP],
         about: "Make process PID reload its configuration, and wait;\nexit with 1 if it refuses" },
-    Subcommand { task: CliTask::Export, name: "export", words: &[], flags: &[
+    Subcommand { name: "export", words: &[], flags: &[
             CONFIG, DATA,
             Flag { is_repeated: true, ..flag("--symbol", "A,B,...", "Of these markets; * for all") },
             flag("--interval", "INTERVAL", "1m, 1h or 1d, which are stored"),
@@ -159,23 +144,23 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
             HELP,
         ],
         about: "Print stored candles, also while marketd runs" },
-    Subcommand { task: CliTask::Backup, name: "backup", words: &["FILE"],
+    Subcommand { name: "backup", words: &["FILE"],
         flags: &[CONFIG, DATA, HELP],
         about: "Copy the history file to FILE, also while marketd runs" },
-    Subcommand { task: CliTask::Prune, name: "prune", words: &[], flags: &[
+    Subcommand { name: "prune", words: &[], flags: &[
             CONFIG, DATA, DEMO_FLAG, SOURCE, SYMBOLS,
             flag("--yes", "", "Remove it; without it, nothing is changed"),
             DRY_RUN, HELP,
         ],
         about: "Remove the stored data of markets that no source tracks" },
-    Subcommand { task: CliTask::Rename, name: "rename", words: &["OLD", "NEW"],
+    Subcommand { name: "rename", words: &["OLD", "NEW"],
         flags: &[CONFIG, DATA, DRY_RUN, HELP],
         about: "Give the stored data of source OLD to source NEW" },
-    Subcommand { task: CliTask::Schema, name: "schema", words: &["config|dialect"], flags: &[HELP],
+    Subcommand { name: "schema", words: &["config|dialect"], flags: &[HELP],
         about: "Print the JSON Schema of the configuration or of a dialect's file" },
-    Subcommand { task: CliTask::Man, name: "man", words: &[], flags: &[HELP],
+    Subcommand { name: "man", words: &[], flags: &[HELP],
         about: "Print the manual page: marketd man | man -l -" },
-    Subcommand { task: CliTask::Completions, name: "completions", words: &["bash|zsh|fish"],
+    Subcommand { name: "completions", words: &["bash|zsh|fish"],
         flags: &[HELP],
         about: "Print what a shell reads to complete commands and flags" },
 ];

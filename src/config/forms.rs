@@ -6,8 +6,7 @@
 use super::fault::wrong;
 use super::json::Node;
 use super::log_rules;
-use super::proxy::Network;
-use super::url::{EngineUrl, Url};
+use super::url::{EngineUrl, Network, Url};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};

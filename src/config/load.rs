@@ -6,16 +6,14 @@
 
 use super::check::{Dialects, KnownDialect, check, dialect_of};
 use super::fault::{ConfigFault, Report, quoted, wrong};
-use super::file::{Files, text_of_file};
+use super::files::{Files, Secret, text_of_file, variable_of};
 use super::flags::{FLAGS, Flags};
 use super::forms::SYMBOL;
 use super::json::{self, Node};
-use super::keys::{Secret, variable_of};
 use super::log_rules;
 use super::members::{Named as _, names};
-use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
-use super::url::Url;
+use super::url::{Proxies, Url};
 use super::values::{KeyValue, list_keys, read_key, read_text};
 use crate::time::digits;
 use std::ffi::OsString;

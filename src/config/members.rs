@@ -8,8 +8,7 @@
 use super::fault::wrong;
 use super::forms::{Data, ListenAddress, Poll, TextForm};
 use super::json::{self, Node};
-use super::proxy::Network;
-use super::url::{EngineUrl, Url};
+use super::url::{EngineUrl, Network, Url};
 use super::values::Wrong;
 use crate::decimal::Decimal;
 use crate::time::UnixMs;

@@ -16,17 +16,15 @@
 mod check;
 mod command;
 mod fault;
-mod file;
+mod files;
 mod flags;
 pub(crate) mod forms;
 mod json;
-mod keys;
 mod limits;
 mod load;
 mod log_rules;
 pub(crate) mod members;
 mod printed;
-mod proxy;
 mod reload;
 mod schema;
 #[cfg(test)]
@@ -39,16 +37,14 @@ pub use command::{
     Command, Export, ExportFormat, HttpPlace, ProbeOptions, SCHEMA, SchemaOf, command, reload,
 };
 pub use fault::{ConfigFault, Report};
-pub use file::text_of_regular;
+pub use files::{Secret, text_of_regular};
 pub use forms::{Data, ListenAddress, Poll};
 pub use json::{Node, unquoted};
-pub use keys::Secret;
 pub use limits::Limits;
 pub use load::{LoadedConfig, LogFormat, LookAtFiles};
-pub use proxy::{Network, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
     HistoryConfig, SourceConfig, Tls,
 };
-pub use url::{Credentials, EngineUrl, Url};
+pub use url::{Credentials, EngineUrl, Network, Proxy, Url};

@@ -13,17 +13,16 @@
 //!    `src/docs/operations.md`, "Signals".
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 
+use super::files::Secret;
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, ENGINE, FILE, FRACTION, ICON,
     KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, Poll, QUOTE_ASSET, SOURCE_ID, SYMBOL,
     TCP_ADDRESS, TIME, URL, WORDS,
 };
 use super::json::Node;
-use super::keys::Secret;
 use super::limits::Limits;
 use super::members::{Number, candles, count, millis};
-use super::proxy::{Network, Proxy};
-use super::url::{EngineUrl, Url};
+use super::url::{EngineUrl, Network, Proxy, Url};
 use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};

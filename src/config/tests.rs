@@ -178,6 +178,18 @@ fn rules_of_the_log_may_stand_in_the_file() {
     check(&["--config", &path, "--log", "warn"], &[], "warn");
     check(&["--config", &path], &[("RUST_LOG", "error")], "error");
     check(&[], &[], "info");
+    // The variable may mean other programs too.
+    let warned = |text: &str, expected: &[&str]| {
+        let found = loaded(&[], &[("RUST_LOG", text)]).warnings;
+        let found: Vec<String> = found.iter().map(ConfigFault::to_string).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    warned("info,reqwest=debug", &[]);
+    let near = "RUST_LOG: unknown target \"sorce\", did you mean \"source\"?: this rule is ignored";
+    warned("info,sorce=debug", &[near]);
+    let none = "RUST_LOG: it is malformed or has no rule for marketd, and is ignored";
+    warned("loud", &[none]);
+    warned("hyper=debug", &[none]);
 }
 
 #[test]
@@ -236,6 +248,12 @@ MARKETD_LISTEN=x
 ---
 --log loud
 > --log: expected off, error, warn, info, debug or trace, found "loud"
+---
+--log reqwest=debug
+> --log: unknown target "reqwest", expected one of access, cluster, config, failover, fetch, health, history, http, market, net, source
+---
+--log info,sorce=debug
+> --log: unknown target "sorce", did you mean "source"?
 ---
 --data=
 > --data: expected a file name or ":memory:", found ""
@@ -354,6 +372,8 @@ fn the_command_says_what_to_do() {
     // Whoever asks for help has a reason.
     let help_wins = |line: &[&str]| matches!(run(line, &[]), Ok(Command::Print(_)));
     assert!(help_wins(&["--wrong", "--help"]) && help_wins(&["-h", "--listen", "x"]));
+    // Each command of the table is known, whatever it says of its words.
+    flags::SUBCOMMANDS.iter().for_each(|it| drop(run(&[it.name], &[])));
     let line = ["--wrong", "x", "-V"];
     assert!(matches!(run(&line, &[]), Ok(Command::Version)));
 }

@@ -9,11 +9,11 @@
 use super::connection::NetConnection;
 use super::disk_thread::{self, DiskThread};
 use super::listen::{self, Listener, OwnFile, fails};
-use super::notify::Notifier;
 use super::resolver::Resolver;
 use super::script_file::ScriptFile;
+use super::service_manager::{self, Notifier};
 use super::socket::{Opener, Progress, Transfer};
-use super::{activation, process, resolver, tls};
+use super::{process, resolver, tls};
 use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::{Broken, Core, Event, LogFigures};
 use crate::demo::Demo;
@@ -56,7 +56,7 @@ pub(super) const WAKER: Token = Token(usize::MAX - 1);
 pub(super) const LISTENERS: usize = usize::MAX - 2;
 
 /// Most listeners: the passed sockets, which are more than the two services, and the demo exchange.
-pub(super) const MOST_LISTENERS: usize = activation::MOST + 1;
+pub(super) const MOST_LISTENERS: usize = service_manager::MOST + 1;
 
 /// Connections that have something to do. Each is in at most one queue.
 #[derive(Default)]
@@ -90,17 +90,6 @@ impl ConnectionQueues {
     }
 }
 
-/// What a reload of the configuration needs.
-pub(super) struct Reread {
-    pub(super) read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
-    /// Called with a configuration that was accepted.
-    pub(super) taken: fn(&LoadedConfig),
-    /// The configuration that was last read and applied. Keys that need a restart have the values of the
-    /// start. Values that marketd has adapted to this machine are here as they were read, so that they do not
-    /// count as changes.
-    pub(super) loaded: Config,
-}
-
 /// The state of the driver.
 pub(super) struct Driver {
     pub(super) poll: Poll,
@@ -126,7 +115,14 @@ pub(super) struct Driver {
     pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
-    pub(super) reread: Reread,
+    /// Reads the configuration again.
+    pub(super) reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+    /// Called with a configuration that was accepted.
+    pub(super) taken: fn(&LoadedConfig),
+    /// The configuration that was last read and applied. Keys that need a restart have the values of the
+    /// start. Values that marketd has adapted to this machine are here as they were read, so that they do not
+    /// count as changes.
+    pub(super) loaded: Config,
     pub(super) pace: ClockPace,
     /// Returns the counts of log lines.
     pub(super) log: fn() -> LogFigures,
@@ -142,12 +138,12 @@ impl Driver {
     /// Binds and logs every address, and starts the core. It serves nothing yet.
     pub(super) fn new(
         mut config: Config,
-        read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+        reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
         taken: fn(&LoadedConfig),
         log: fn() -> LogFigures,
     ) -> Result<Driver, String> {
         let loaded = config.clone();
-        let passed = activation::take(config.ecosystem_listen.is_some())?;
+        let passed = service_manager::take(config.ecosystem_listen.is_some())?;
         let capped = process::settle(&mut config)?;
         let poll = Poll::new().map_err(fails("create a poller"))?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(fails("create a waker"))?);
@@ -200,7 +196,9 @@ impl Driver {
             tls,
             signals,
             notifier: Notifier::from_env(),
-            reread: Reread { read, taken, loaded },
+            reread,
+            taken,
+            loaded,
             pace: ClockPace::default(),
             log,
             is_stopping: false,

@@ -17,28 +17,26 @@
 //!
 //! ```text
 //! turn                         the loop and its turns: new connections, clients, work that can wait; reloads
-//! driver                       the driver's state, and moving bytes
-//! script_file, replay_file     the script of the demo exchange; the history file that it plays
-//! listen, connection           listening sockets, their files and addresses; a socket with its TLS session
-//! fetch                        one request after another, without the loop
-//! tls                          TLS sessions, which a build without the feature lacks
-//! socket, sockopt, activation  a socket and its readiness; socket options; sockets that were passed to us
-//! disk_thread, resolver,       the disk thread; the threads of look-ups;
-//! process, notify              figures, memory and files of the process; messages to the service manager
+//! driver                       the driver's state, and moving bytes script_file, replay_file     the script
+//! of the demo exchange; the history file that it plays listen, connection           listening sockets, their
+//! files and addresses; a socket with its TLS session fetch                        one request after another,
+//! without the loop tls                          TLS sessions, which a build without the feature lacks
+//! socket, sockopt              a socket and its readiness; socket options disk_thread, resolver,       the
+//! disk thread; the threads of look-ups; process, service_manager     figures, memory and files of the
+//! process; sockets that were passed, and messages
 //! ```
 
-mod activation;
 mod connection;
 mod disk_thread;
 mod driver;
 mod fetch;
 mod listen;
-mod notify;
 mod process;
 #[cfg(feature = "sqlite")]
 mod replay_file;
 mod resolver;
 mod script_file;
+mod service_manager;
 mod socket;
 mod sockopt;
 #[cfg(feature = "tls")]

@@ -335,7 +335,7 @@ impl Driver {
     /// Reloads the configuration. A configuration with a fault changes nothing.
     fn reload(&mut self, now: Now) {
         self.notifier.reloading();
-        let faults: Vec<String> = match (self.reread.read)() {
+        let faults: Vec<String> = match (self.reread)() {
             Ok(loaded) => self.reconfigure(loaded, now).err().into_iter().collect(),
             Err(faults) => faults.iter().map(ConfigFault::to_string).collect(),
         };
@@ -356,13 +356,13 @@ impl Driver {
             let url = url.ok_or("sources: the demo exchange runs from the start or not at all")?;
             listen::place_demo(&mut next, &url);
         }
-        let fixed = self.reread.loaded.fixed_changes(&loaded.config);
+        let fixed = self.loaded.fixed_changes(&loaded.config);
         let accepts = next.limits.accepts_per_turn;
-        let taken = self.reread.taken;
+        let taken = self.taken;
         self.core.reconfigure(next, fixed, || taken(&loaded), now)?;
         let mut config = loaded.config;
-        config.keep_fixed(&self.reread.loaded);
-        (self.accepts, self.reread.loaded) = (accepts, config);
+        config.keep_fixed(&self.loaded);
+        (self.accepts, self.loaded) = (accepts, config);
         Ok(())
     }
 }

@@ -15,6 +15,14 @@ fn a_forged_entry_or_epoch_is_outlived() {
     let forged = "\u{1}\u{2}\u{7f}".to_string();
     world.redis.ask(&["XADD", "{marketd}:s0:stream", "*", "e", &forged]);
     world.redis.ask(&["XADD", "{marketd}:s0:stream", "*", "e", "hello"]);
+    // What is not even a field of ours, and what is of a later version.
+    world.redis.ask(&["XADD", "{marketd}:s0:stream", "*", "other", "x", "more", "y"]);
+    world.redis.ask(&["XADD", "{marketd}:s0:stream", "*", "e", "\u{2}\u{0}\u{1}"]);
+    world.redis.ask(&["XADD", "{marketd}:s0:ask", "*", "e", "\u{2}of tomorrow"]);
+    for (_, node) in world.up() {
+        let says = "error=\"newer format 2\"";
+        eventually(LONG, || node.marketd().log().contains(says).then_some(()));
+    }
     world.await_news(0, LONG);
     let follower = 1 - world.await_roles()[0];
     let commands = || {
@@ -96,4 +104,38 @@ fn keys_expire_a_day_after_the_last_node_has_gone() {
         let answer = world.redis.await_answer(&["TTL", &key], |it| it.number() > Some(0));
         assert!(answer.number() > Some(86_000), "{key}: {answer:?}");
     }
+}
+
+#[test]
+fn a_list_of_tomorrow_is_told_of_and_the_node_works_by_itself() {
+    let Some(mut world) = World::new(1) else { return };
+    world.stale = Duration::from_millis(1500);
+    world.add(1);
+    world.await_roles();
+    // In place before a second node reads it.
+    world.redis.ask(&["SET", "{marketd}:s0:list", "\u{2}of tomorrow"]);
+    world.add(1);
+    let older = &world.nodes[1];
+    eventually(LONG, || older.marketd().log().contains("alone source=s0").then_some(()));
+    eventually(LONG, || older.received_at(0));
+    assert_eq!(older.engine_state(), "up");
+    let says = "error=\"newer format 2\"";
+    assert_eq!(older.marketd().log().matches(says).count(), 1, "{}", older.marketd().log());
+    assert_eq!(world.nodes[0].cluster_reason(), None);
+}
+
+#[test]
+fn keys_of_another_kind_do_not_stop_a_node() {
+    let Some(world) = World::new(1) else { return };
+    // Somebody else uses the names.
+    for name in ["nodes", "s0:lease", "s0:stream", "s0:list", "s0:ask"] {
+        world.redis.ask(&["LPUSH", &format!("{{marketd}}:{name}"), "x"]);
+    }
+    let mut world = world;
+    world.add(1);
+    let node = &world.nodes[0];
+    eventually(LONG, || node.cluster_reason());
+    assert_eq!(node.get("/health/live").status, 200);
+    world.redis.ask(&["FLUSHALL"]);
+    world.await_roles();
 }

@@ -66,82 +66,61 @@ pub fn await_reunion(world: &World) {
     world.await_same_within(&SAME, left.max(NOISE));
 }
 
+/// Has Redis do something.
+#[track_caller]
+fn order(redis: &Redis, words: &[&str]) {
+    assert_eq!(redis.ask(words), Answer::Text("OK".to_string()));
+}
+
 #[test]
-fn a_redis_that_dies_leaves_every_node_answering() {
+fn a_redis_that_dies_and_comes_back_empty_or_with_old_data_leaves_every_node_answering() {
     let Some(mut world) = settled(3) else { return };
     let collector = world.await_roles()[0];
-    world.redis.kill();
-    await_down(&world);
-    let before = world.nodes[collector].received_at(0);
-    watch(&world, LEASE + Duration::from_secs(1));
-    assert!(world.nodes[collector].received_at(0) > before, "it does not collect for itself");
-    world.redis.run();
-    await_reunion(&world);
-    // It came back empty; now it is emptied while all are connected.
-    order(&world, &["FLUSHALL"]);
+    for is_old in [false, true] {
+        if is_old {
+            world.redis.save();
+            let polls = world.exchanges[0].count(binance::TICKERS);
+            world.exchanges[0].await_asked(binance::TICKERS, polls + 10, LONG);
+        }
+        let received =
+            |world: &World| -> Vec<_> { world.up().map(|(_, node)| node.received_at(0)).collect() };
+        let before = received(&world);
+        world.redis.kill();
+        await_down(&world);
+        watch(&world, LEASE + Duration::from_secs(1));
+        assert!(received(&world)[collector] > before[collector], "it does not go on");
+        world.redis.run();
+        throughout(LEASE, || {
+            let now = received(&world);
+            assert!(now.iter().zip(&before).all(|(now, before)| now >= before), "{now:?}");
+        });
+        await_reunion(&world);
+    }
+    // It is emptied while all are connected.
+    order(&world.redis, &["FLUSHALL"]);
     await_reunion(&world);
     world.await_news(0, LONG);
     world.assert_within_budget(0);
 }
 
 #[test]
-fn a_redis_that_comes_back_with_old_data_is_not_believed() {
-    let Some(mut world) = settled(2) else { return };
-    world.redis.save();
-    let polls = world.exchanges[0].count(binance::TICKERS);
-    world.exchanges[0].await_asked(binance::TICKERS, polls + 10, LONG);
-    let before: Vec<_> = (0..2).map(|node| world.nodes[node].received_at(0)).collect();
-    world.redis.kill();
-    await_down(&world);
-    world.redis.run();
-    throughout(LEASE, || {
-        for (at, node) in world.up() {
-            let (now, before) = (node.received_at(0), before[at]);
-            assert!(now >= before, "{at} went back from {before:?} to {now:?}");
-        }
-    });
-    await_reunion(&world);
-    world.await_news(0, LONG);
-}
-
-/// Has Redis do something.
-#[track_caller]
-fn order(world: &World, words: &[&str]) {
-    assert_eq!(world.redis.ask(words), Answer::Text("OK".to_string()));
-}
-
-/// Redis answers and refuses to write: some node says so, in these words, and all wait for it.
-#[track_caller]
-fn await_refused_writes(world: &World, words: &str) {
-    eventually(LONG, || {
-        let told = world.up().filter_map(|(_, node)| node.cluster_reason());
-        told.map(|(_, message)| message).find(|it| it.contains(words))
-    });
-    watch(world, Duration::from_secs(2));
-}
-
-#[test]
-fn a_redis_that_is_full_is_told_of_and_waited_for() {
-    let Some(world) = settled(2) else { return };
-    order(&world, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-    order(&world, &["CONFIG", "SET", "maxmemory", "1"]);
-    await_refused_writes(&world, "out of memory");
-    order(&world, &["CONFIG", "SET", "maxmemory", "0"]);
-    await_reunion(&world);
-}
-
-#[test]
-fn a_redis_that_became_a_replica_is_told_of_and_waited_for() {
+fn a_redis_that_refuses_to_write_or_hangs_is_told_of_and_waited_for() {
     let (Some(world), Some(primary)) = (settled(2), Redis::start(&[])) else { return };
-    order(&world, &["REPLICAOF", "127.0.0.1", &primary.addr().port().to_string()]);
-    await_refused_writes(&world, "read-only replica");
-    order(&world, &["REPLICAOF", "NO", "ONE"]);
-    await_reunion(&world);
-}
-
-#[test]
-fn a_redis_that_hangs_is_given_up_and_taken_again() {
-    let Some(world) = settled(2) else { return };
+    let port = primary.addr().port().to_string();
+    order(&world.redis, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    for (begin, words, end) in [
+        (&["CONFIG", "SET", "maxmemory", "1"][..], "out of memory", ["maxmemory", "0"]),
+        (&["REPLICAOF", "127.0.0.1", &port], "read-only replica", ["NO", "ONE"]),
+    ] {
+        order(&world.redis, begin);
+        eventually(LONG, || {
+            let told = world.up().filter_map(|(_, node)| node.cluster_reason());
+            told.map(|(_, message)| message).find(|it| it.contains(words))
+        });
+        watch(&world, Duration::from_secs(2));
+        order(&world.redis, &[&begin[..begin.len() - 2], &end].concat());
+        await_reunion(&world);
+    }
     world.redis.signal("STOP");
     await_down(&world);
     watch(&world, Duration::from_secs(2));

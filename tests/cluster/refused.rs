@@ -1,4 +1,5 @@
-//! A Redis that lets nobody in, and what is no Redis: the node says which, in few lines, and never the password.
+//! A Redis that lets nobody in, and what is no Redis: the node says which, in few lines, and never the
+//! password.
 
 use crate::cluster::world::*;
 use crate::support::*;
@@ -55,31 +56,22 @@ fn world(arguments: &[&str]) -> Option<World> {
 
 #[test]
 fn a_password_opens_and_a_wrong_one_or_none_is_told_of() {
-    let Some(mut world) = world(&["--requirepass", PASSWORD]) else { return };
-    world.login = format!(":{PASSWORD}@");
-    world.add(1);
-    world.await_roles();
-    assert_hidden(&world.nodes[0]);
-    drop(world);
+    let rules = format!("--user node on >{PASSWORD} ~* &* +@all");
+    let user: Vec<&str> = rules.split(' ').collect();
+    let alone = [&["--requirepass", PASSWORD][..], &user];
+    for (words, name) in alone.into_iter().zip(["", "node"]) {
+        let Some(mut world) = world(words) else { return };
+        world.login = format!("{name}:{PASSWORD}@");
+        world.add(2);
+        world.await_roles();
+        world.up().for_each(|(_, node)| assert_hidden(node));
+    }
     let wrong = format!(":{PASSWORD}@");
     for (login, says) in [(&*wrong, "wrong user or password"), ("", "user and password required")] {
-        let Some(mut world) = self::world(&["--requirepass", "right"]) else { return };
+        let Some(mut world) = world(&["--requirepass", "right"]) else { return };
         world.login = login.to_string();
         world.add(1);
         await_refusal(&world, &[says]);
-    }
-}
-
-#[test]
-fn a_user_with_a_password_comes_in() {
-    let rules = format!("--user node on >{PASSWORD} ~* &* +@all");
-    let words: Vec<&str> = rules.split(' ').collect();
-    let Some(mut world) = world(&words) else { return };
-    world.login = format!("node:{PASSWORD}@");
-    world.add(2);
-    world.await_roles();
-    for (_, node) in world.up() {
-        assert_hidden(node);
     }
 }
 
@@ -98,42 +90,6 @@ fn garbage_is_no_redis() {
         await_refusal(&world, &[]);
         let size = world.nodes[0].marketd().peak_rss_bytes();
         assert!(size < 64 << 20, "{size} bytes of memory");
-    });
-}
-
-#[test]
-fn the_check_reads_the_cluster_and_hides_the_password() {
-    let config = |url: &str| {
-        json!({
-            "sources": [{ "dialect": "binance", "url": "http://127.0.0.1:1", "symbols": ["BTC/USDT"] }],
-            "data": ":memory:",
-            "cluster": { "url": url, "prefix": "marketd", "node": "a" },
-        })
-    };
-    let run = |flag: &str, url: &str| Launch::new(&[flag]).config(config(url)).run();
-    let good = format!("redis://user:{PASSWORD}@127.0.0.1:6379/0");
-    for flag in ["--check", "--print-config"] {
-        let finished = run(flag, &good);
-        assert_eq!(finished.code, Some(0), "{finished:?}");
-        let said = finished.stdout + &finished.stderr;
-        assert!(!said.contains(PASSWORD), "{flag}: {said}");
-    }
-    let finished = run("--check", &format!("http://user:{PASSWORD}@127.0.0.1:6379/0"));
-    assert_eq!(finished.code, Some(2), "{finished:?}");
-    let said = finished.stdout + &finished.stderr;
-    assert!(said.contains("cluster.url") && !said.contains(PASSWORD), "{said}");
-}
-
-#[test]
-fn the_flag_joins_a_cluster_too() {
-    let Some(world) = world(&[]) else { return };
-    let url = format!("redis://{}/0", world.redis.addr());
-    let source = world.exchanges[0].source();
-    let marketd = Marketd::start(&["--source", &source, "--data", ":memory:", "--cluster", &url]);
-    eventually(LONG, || {
-        let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
-        let sources = metrics["cluster"].get("sources")?.items().to_vec();
-        (sources.len() == 1 && sources[0]["role"] == "collector").then_some(())
     });
 }
 

@@ -57,19 +57,9 @@ pub enum Said {
 }
 
 impl Child {
-    /// Starts one. `program` is what to start it with: a shell that sets a limit, or itself.
+    /// Starts one.
     pub fn start(task: Task<'_>, change: impl FnOnce(&mut Command)) -> Child {
-        let program = std::env::current_exe().expect("the program has a path");
-        Child::start_by(Command::new(program), task, change)
-    }
-
-    /// The same, started by another program, which takes ours as its next argument.
-    pub fn start_under(mut runner: Command, task: Task<'_>) -> Child {
-        runner.arg(std::env::current_exe().expect("the program has a path"));
-        Child::start_by(runner, task, |_| ())
-    }
-
-    fn start_by(mut command: Command, task: Task<'_>, change: impl FnOnce(&mut Command)) -> Child {
+        let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
         let Task { path, from, to, all } = task;
         let path = path.to_str().expect("a path of the tests is a text");
         command

@@ -5,6 +5,7 @@
 
 use super::daemon::TempDir;
 use super::{PATIENCE, poll_until};
+use marketd::resp::{RespValue, parse, write_command};
 use socket2::{Domain, Socket, Type};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -140,8 +141,20 @@ impl Redis {
     pub fn try_ask(&self, words: &[&str]) -> io::Result<Answer> {
         let mut stream = TcpStream::connect(self.addr)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(&command(words))?;
-        read_answer(&mut BufReader::new(stream))
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        let (mut bytes, mut room) = (Vec::new(), [0; 16 * 1024]);
+        write_command(&mut bytes, &words);
+        stream.write_all(&bytes)?;
+        bytes.clear();
+        loop {
+            match stream.read(&mut room)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => bytes.extend_from_slice(&room[..count]),
+            }
+            if let Some((answer, _)) = parse(&bytes).map_err(io::Error::other)? {
+                return Ok(Answer::of(&answer));
+            }
+        }
     }
 
     /// Asks it something until the answer is as wanted; panics when it never is.
@@ -171,6 +184,17 @@ impl Drop for Redis {
 }
 
 impl Answer {
+    fn of(value: &RespValue<'_>) -> Answer {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match value {
+            RespValue::Simple(bytes) | RespValue::Bulk(bytes) => Answer::Text(text(bytes)),
+            RespValue::Error(bytes) => Answer::Error(text(bytes)),
+            RespValue::Integer(number) => Answer::Number(*number),
+            RespValue::Null => Answer::Nil,
+            RespValue::Array(list) => Answer::List(list.iter().map(Answer::of).collect()),
+        }
+    }
+
     /// The texts of a list.
     pub fn texts(&self) -> Vec<String> {
         match self {
@@ -210,38 +234,4 @@ fn program() -> Option<String> {
         }
         Err(_) => PROGRAMS.map(String::from).into_iter().find(runs),
     }
-}
-
-/// A command as it is sent.
-pub fn command(words: &[&str]) -> Vec<u8> {
-    let parts = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
-    format!("*{}\r\n{}", words.len(), parts.collect::<String>()).into_bytes()
-}
-
-/// Reads one answer.
-pub fn read_answer(from: &mut impl BufRead) -> io::Result<Answer> {
-    let mut line = String::new();
-    from.read_line(&mut line)?;
-    let line = line.trim_end_matches("\r\n");
-    let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("an answer {line:?}"));
-    let (kind, rest) = line.split_at_checked(1).ok_or_else(odd)?;
-    let count = || rest.parse::<i64>().map_err(|_| odd());
-    Ok(match kind {
-        "+" => Answer::Text(rest.to_string()),
-        "-" => Answer::Error(rest.to_string()),
-        ":" => Answer::Number(count()?),
-        "$" => match usize::try_from(count()?) {
-            Err(_) => Answer::Nil,
-            Ok(length) => {
-                let mut bytes = vec![0; length + 2];
-                from.read_exact(&mut bytes)?;
-                Answer::Text(String::from_utf8_lossy(&bytes[..length]).into_owned())
-            }
-        },
-        "*" => match count()? {
-            ..0 => Answer::Nil,
-            items => Answer::List((0..items).map(|_| read_answer(from)).collect::<Result<_, _>>()?),
-        },
-        _ => return Err(odd()),
-    })
 }

@@ -139,6 +139,11 @@ fn passwords_in_addresses_are_not_repeated() {
     let text = "{ \"sources\": [ { \"dialect\": \"okx\", \"url\": \"http://m:hunter2@x\" } ] }";
     let expected = format!("m.json:1: sources[0].url: {url} \"http://(hidden) x\"");
     assert_eq!(faults(text), [expected]);
+    #[cfg(feature = "cluster")]
+    {
+        let config = loaded(&["--cluster", "redis://me:hunter2@h"], &[]).config.to_json();
+        assert!(config.contains("\"redis://***@h:6379/0\""), "{config}");
+    }
 }
 
 #[cfg(feature = "tls")]

@@ -14,7 +14,6 @@ mod lease;
 mod leasing;
 mod link;
 mod reading;
-mod route;
 mod scripts;
 #[cfg(all(test, feature = "cluster"))]
 mod tests;

@@ -11,12 +11,11 @@
 //! tools                what a person does with the file
 //! file                 opens and closes the file
 //! schema, read, write  the tables; reads; writes
-//! header, coverage     the first check of the file, and its lock; the covered times
-//! row                  rows and records; the series and their ids; the checksum of a row
+//! header               the first check of the file, and its lock
+//! row                  rows and records; the series, their ids and covered times; the checksum of a row
 //! sqlite               the only file that names SQLite
 //! ```
 
-mod coverage;
 mod file;
 mod header;
 mod read;

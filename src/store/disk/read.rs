@@ -3,9 +3,8 @@
 //! A candle is returned only if it is sound, aligned and in a covered slot. Other rows are skipped
 //! and counted. Reading never changes the file.
 
-use super::coverage;
 use super::row::{
-    CANDLE, Checksum, Record, SeriesRow, candle, columns, extent, find_series, name, record,
+    self, CANDLE, Checksum, Record, SeriesRow, candle, columns, extent, find_series, name, record,
     seconds, times,
 };
 use super::sqlite::{Database, Row};
@@ -28,7 +27,7 @@ pub(super) fn rows(db: &Database, read: &ReadJob) -> Result<Rows, StoreError> {
     };
     let interval = read.series.interval;
     let times = times(interval, &read.slots);
-    let (covered, _) = coverage::read(db, series, interval, &times)?;
+    let (covered, _) = row::covered(db, series, interval, &times)?;
     let is_covered = |slot: i64| {
         let span = covered.partition_point(|span| span.end <= slot);
         covered.get(span).is_some_and(|span| span.contains(&slot))
@@ -108,7 +107,7 @@ pub(super) fn heads(db: &Database) -> Result<(Vec<SeriesHead>, u64), StoreError>
         };
         let series = SeriesRow { id: row.get(0)?, checksum: Checksum::of_series(&name) };
         let all = i64::MIN..i64::MAX;
-        let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
+        let (covered, unsound) = row::covered(db, series, name.interval, &all)?;
         unsound_spans += unsound;
         let extent = extent(db, series, name.interval)?;
         Ok(Some(SeriesHead { series: name, covered, extent }))

@@ -5,8 +5,7 @@
 //!
 //! The disk thread begins and ends the transaction of a batch.
 
-use super::coverage;
-use super::row::{Checksum, Record, SeriesRow, columns, extent, make_series, times};
+use super::row::{Checksum, Record, SeriesRow, columns, extent, make_series, set_covered, times};
 use super::sqlite::{Database, Value, params_from_iter};
 use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written};
 use std::collections::BTreeMap;
@@ -46,13 +45,13 @@ fn write_series(
     for slots in changes.forgotten() {
         let times = times(name.interval, &slots);
         // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
-        coverage::set(db, series, &times, false)?;
+        set_covered(db, series, &times, false)?;
         let count = delete.execute((series.id, times.start, times.end))? as u64;
         removed += count;
         written.evicted += if slots.start == i64::MIN { count } else { 0 };
     }
     for slots in changes.covered() {
-        coverage::set(db, series, &times(name.interval, &slots), true)?;
+        set_covered(db, series, &times(name.interval, &slots), true)?;
     }
     for (slot, candle) in changes.candles() {
         let time = times(name.interval, &(slot..slot.saturating_add(1)));
