@@ -77,18 +77,6 @@ pub struct DemoHead {
     pub delay: Duration,
 }
 
-/// The candles that a request asks for.
-#[derive(Clone, Copy, Debug)]
-struct CandleQuery {
-    interval: Interval,
-    /// The earliest open time, inclusive, in milliseconds.
-    from: Option<i64>,
-    /// The latest open time, inclusive, in milliseconds.
-    to: Option<i64>,
-    /// Most rows: the oldest rows since `from`, or without `from` the newest up to `to`.
-    limit: i64,
-}
-
 impl Demo {
     /// The exchange with this seed. The same seed has the same prices at the same time.
     pub fn new(seed: u64) -> Demo {
@@ -200,7 +188,7 @@ impl Demo {
             }
             KLINES => {
                 parameter(query, "symbol").ok_or_else(|| missing("symbol"))?;
-                self.klines(&wanted()?[0], &page(query)?, now, body);
+                self.klines(&wanted()?[0], query, now, body)?;
             }
             MARKET_LIST => {
                 let wanted = wanted()?;
@@ -272,8 +260,17 @@ impl Demo {
 
     /// Writes a page of candles, oldest first, at most as many as its limit. The history begins with the
     /// first candle that opens at the epoch or later, and ends with the forming candle.
-    fn klines(&self, listing: &DemoListing, page: &CandleQuery, now: UnixMs, out: &mut Vec<u8>) {
-        let interval = page.interval;
+    fn klines(
+        &self,
+        listing: &DemoListing,
+        query: &[u8],
+        now: UnixMs,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let name = parameter(query, "interval").ok_or_else(|| missing("interval"))?;
+        let unknown = || (400, -1120, "Invalid interval.".to_string());
+        let interval = Interval::parse(name).ok_or_else(unknown)?;
+        let (first, last, limit) = page(query, interval, now)?;
         let lists = self.script.candles.get(&listing.symbol);
         let scripted = lists.and_then(|lists| lists.get(&interval)).map_or(&[][..], |it| it);
         let owned = scripted.first().zip(scripted.last());
@@ -305,14 +302,14 @@ impl Demo {
             let scripted = scripted.get(at).map(|it| it.open_time);
             scripted.into_iter().chain(other.filter(|it| !is_owned(it))).min()
         };
-        let (first, last) = span(page, now);
         let opens = std::iter::successors(next(first), |open| next(interval.end_of(*open)));
         let found = opens.take_while(|open| *open <= last).filter_map(&mut candle);
         let mut rows = Array::open(out);
-        for candle in found.take(page.limit as usize) {
+        for candle in found.take(limit as usize) {
             bodies::row(&candle, interval.end_of(candle.open_time) - 1, rows.item());
         }
         rows.close();
+        Ok(())
     }
 }
 
@@ -331,18 +328,6 @@ fn missing(name: &str) -> Refusal {
 
 fn invalid_symbol() -> Refusal {
     (400, -1121, "Invalid symbol.".to_string())
-}
-
-/// The page of candles that the parameters describe.
-fn page(query: &[u8]) -> Result<CandleQuery, Refusal> {
-    let interval = parameter(query, "interval").ok_or_else(|| missing("interval"))?;
-    let unknown = || (400, -1120, "Invalid interval.".to_string());
-    Ok(CandleQuery {
-        interval: Interval::parse(interval).ok_or_else(unknown)?,
-        from: number(query, "startTime")?,
-        to: number(query, "endTime")?,
-        limit: number(query, "limit")?.unwrap_or(DEFAULT_ROWS).clamp(1, MAX_ROWS),
-    })
 }
 
 /// A parameter that is a whole number of at least 0.
@@ -376,19 +361,21 @@ fn parameter<'a>(query: &'a [u8], name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// The first and the last time at which a candle of the page may open.
-fn span(page: &CandleQuery, now: UnixMs) -> (UnixMs, UnixMs) {
-    let interval = page.interval;
+/// The first and the last time at which a candle of the page may open, and the most rows: the oldest since
+/// `startTime`, or without it the newest up to `endTime`. Both times are inclusive.
+fn page(query: &[u8], interval: Interval, now: UnixMs) -> Result<(UnixMs, UnixMs, i64), Refusal> {
+    let (from, to) = (number(query, "startTime")?, number(query, "endTime")?);
+    let limit = number(query, "limit")?.unwrap_or(DEFAULT_ROWS).clamp(1, MAX_ROWS);
     // The open time of the first candle that opens at `time` or later.
     let at_or_after = |time: i64| {
         let open = interval.open_of(UnixMs(time));
         if open.0 < time { interval.end_of(open) } else { open }
     };
-    let last = interval.open_of(UnixMs(page.to.map_or(now.0, |to| to.min(now.0))));
-    let first = match page.from {
+    let last = interval.open_of(UnixMs(to.map_or(now.0, |to| to.min(now.0))));
+    let first = match from {
         // A start in the future gives no candle; `now + 1` does as well, and cannot overflow.
         Some(from) => at_or_after(from.clamp(0, now.0.saturating_add(1))),
-        None => interval.step(last, 1 - page.limit).max(at_or_after(0)),
+        None => interval.step(last, 1 - limit).max(at_or_after(0)),
     };
-    (first, last)
+    Ok((first, last, limit))
 }

@@ -76,35 +76,6 @@ fn decimals_as_strings_have_the_same_digits_at_every_address() {
 }
 
 #[test]
-fn quotes_move_on_and_the_forming_candles_follow_the_last_price() {
-    let marketd = demo();
-    let first = read(marketd.addr(), "/api/v1/quotes/BTCUSDT");
-    let targets = [
-        "/api/v1/quotes/BTCUSDT".to_string(),
-        chart_target("BTCUSDT", "1m", "&limit=1"),
-        chart_target("BTCUSDT", "1h", "&limit=1"),
-        chart_target("BTCUSDT", "1d", "&limit=1"),
-    ];
-    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    // Three polls later.
-    let mut seen = 0;
-    let mut received = first["receivedAt"].clone();
-    eventually(LONG, || {
-        let answers = pipeline(marketd.addr(), &targets);
-        let quote = answers[0].exact();
-        // A poll, or candles of the exchange's own, may come between two answers.
-        let agrees = |answer: &Response| answer.exact()[0][4] == quote["last"];
-        if quote["receivedAt"] == received || !answers[1..].iter().all(agrees) {
-            return None;
-        }
-        received = quote["receivedAt"].clone();
-        seen += 1;
-        (seen == 3).then_some(())
-    });
-    assert!(received.integer() >= first["receivedAt"].integer().map(|at| at + 2000));
-}
-
-#[test]
 fn the_demo_says_in_one_line_that_its_prices_are_simulated() {
     let marketd = demo();
     let line = marketd.await_log("simulated prices", LONG);

@@ -2,9 +2,8 @@
 //! exchange is asked meanwhile.
 
 use crate::loopback::contract::{ECOSYSTEM_MARKET, HEALTH, MARKETS, QUOTE, QUOTES, error, good};
-use crate::loopback::hostile::for_each;
 use crate::loopback::setup::*;
-use crate::support::binance::{self, KLINES, TICKERS};
+use crate::support::binance::{self, TICKERS};
 use crate::support::*;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -147,33 +146,6 @@ fn an_exchange_that_fails_is_outlived_and_asked_once_for_each_step() {
 }
 
 #[test]
-fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
-    for_each(vec![429, 418, 403], |status| {
-        let exchange = exchange_of(&["BTC/USDT"]);
-        let marketd = start(&watched(&exchange, PATIENT_MS));
-        let body = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
-        let reply = Reply::status(*status, body).field("Retry-After", "4");
-        exchange.forget();
-        exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply));
-        let source = eventually(LONG, || {
-            let source = metrics(&marketd)["upstreams"][0].clone();
-            (source["rateLimited"] == 1).then_some(source)
-        });
-        let (until, since) = (source["backoffUntil"].integer(), source["lastErrorAt"].integer());
-        assert_eq!(until.zip(since).map(|(until, since)| until - since), Some(4000), "{source}");
-        let told = source["lastError"].text().unwrap_or_default();
-        assert!(told.contains(&status.to_string()) && told.contains("Too many"), "{told}");
-        await_health(&marketd, "ok");
-        let asked = exchange.asked();
-        // The refused one is the last before the pause.
-        let pause = asked.windows(2).map(|two| two[1].at - two[0].at).max();
-        assert!(pause >= Some(Duration::from_millis(3000)), "{status}: {pause:?}");
-        assert_eq!(upstream(&marketd, "rateLimited"), 1);
-        assert_eq!(upstream(&marketd, "errors"), 1);
-    });
-}
-
-#[test]
 fn an_exchange_that_is_down_at_the_start_is_waited_for() {
     let exchange = exchange_of(&["BTC/USDT"]);
     exchange.refuse();
@@ -259,23 +231,4 @@ fn a_switch_to_another_source_is_told_once_and_counted() {
     assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
     let log = marketd.stop(LONG).stderr;
     assert_eq!(log.matches("moved from=").count(), 1, "{log}");
-}
-
-#[test]
-fn an_exchange_without_candles_still_gives_quotes() {
-    for fault in [Fault::Status(500), Fault::Silence, Fault::BrokenJson] {
-        let exchange = exchange_of(&["BTC/USDT"]);
-        exchange.fault_on(KLINES, fault.clone());
-        let source = tracking("fake", &exchange, &["BTC/USDT"]);
-        let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(300))]));
-        exchange.await_asked(KLINES, 1, LONG);
-        let first = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |a| a.status == 200);
-        let later = |answer: &Response| {
-            answer.exact()["receivedAt"].integer() > first.exact()["receivedAt"].integer()
-        };
-        await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", later);
-        let chart = get(marketd.addr(), "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h");
-        assert_eq!(chart.status, 200, "{fault:?}");
-        assert_eq!(chart.header("Chart-Coverage"), Some("partial"), "{fault:?}");
-    }
 }

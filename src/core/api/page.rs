@@ -18,17 +18,14 @@ const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 's
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'\r\n";
 
-struct PageFile {
-    address: &'static str,
-    text: &'static [u8],
-}
+/// Its address, and its text.
+type PageFile = (&'static str, &'static [u8]);
 
 /// The files with these names.
 macro_rules! files {
-    ($($name:literal)+) => { &[$( PageFile {
-        address: concat!("/page/", $name),
-        text: include_bytes!(concat!("../../page/", $name)),
-    }, )+] };
+    ($($name:literal)+) => {
+        &[$((concat!("/page/", $name), include_bytes!(concat!("../../page/", $name)))),+]
+    };
 }
 
 /// The files of the page. The first is the page itself.
@@ -61,7 +58,7 @@ pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
     if call.rest == b"config.json" {
         return Ok(configuration(call, responder));
     }
-    let is_asked = |file: &&PageFile| file.address.as_bytes()["/page/".len()..] == *call.rest;
+    let is_asked = |file: &&PageFile| file.0.as_bytes()["/page/".len()..] == *call.rest;
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
     let file = file.ok_or_else(|| Error::not_found(call.request.path))?;
@@ -70,7 +67,7 @@ pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
 
 fn send(
     call: &ApiRequest<'_>,
-    PageFile { address, text }: &'static PageFile,
+    (address, text): &'static PageFile,
     by_media: bool,
     responder: &mut Responder<'_>,
 ) -> Outcome {
@@ -98,7 +95,7 @@ fn send(
 
 /// Names the page's scripts, so that a browser asks for all of them at once.
 fn preload(fields: &mut Vec<u8>) {
-    let addresses = FILES.iter().map(|file| file.address);
+    let addresses = FILES.iter().map(|file| file.0);
     let scripts = addresses.filter(|address| address.ends_with(".js"));
     // Relative to the page.
     let links = scripts.map(|address| format!("<{}>; rel=modulepreload", &address[1..]));
@@ -157,7 +154,7 @@ mod tests {
             format!("/page/{}", name.to_string_lossy())
         };
         let found: BTreeSet<String> = entries.map(name).collect();
-        let built_in = FILES.iter().map(|file| file.address.to_string()).collect();
+        let built_in = FILES.iter().map(|file| file.0.to_string()).collect();
         assert!(found == built_in || !described::HAS_PAGE, "{found:?}");
     }
 }

@@ -83,11 +83,7 @@ const MOST_PLACES: u32 = 15;
 const DEFAULT_PLACES: u32 = 8;
 
 /// A market, and the source that a client has named before it: `SOURCE:BASE/QUOTE`.
-#[derive(Clone, Copy, Debug)]
-pub struct MarketOfSource {
-    pub symbol: SymbolId,
-    pub source: Option<SourceId>,
-}
+pub type MarketOfSource = (SymbolId, Option<SourceId>);
 
 /// Finds a market by its symbol or its ticker, which may name a source.
 pub fn find(view: &View<'_>, text: &[u8]) -> Result<MarketOfSource, Error> {
@@ -98,7 +94,7 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<MarketOfSource, Error> {
     let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
     let symbol = look_up(view, &text[begin..])?;
     view.check_tracked(symbol, source)?;
-    Ok(MarketOfSource { symbol, source })
+    Ok((symbol, source))
 }
 
 /// The parameter `symbol`.
@@ -110,28 +106,28 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<MarketOfSo
 pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [value] = call.params(["symbol"])?.map(given);
-    let named = read_symbol(view, &value)?;
+    let (symbol, source) = read_symbol(view, &value)?;
     let catalog = &view.market.catalog;
-    let name = catalog.name(named.symbol);
-    let entry = catalog.ecosystem_entry(named.symbol);
+    let name = catalog.name(symbol);
+    let entry = catalog.ecosystem_entry(symbol);
     let rules = entry.map(|entry| entry.rules).unwrap_or_default();
-    let quote = view.served_quote(named.symbol, named.source);
+    let quote = view.served_quote(symbol, source);
     let price_places = match (rules.price_places, quote) {
         (Some(places), _) => u32::from(places),
         (None, Some(quote)) => places_of(quote),
         (None, None) => DEFAULT_PLACES,
     };
     let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
-    let intervals = view.intervals(view.sources_for(named.symbol, &named.source));
+    let intervals = view.intervals(view.sources_for(symbol, &source));
     let (days, intraday): (Vec<_>, Vec<_>) = intervals.partition(|it| it.base() == Stored::D1);
     let resolutions = |of: Vec<Interval>| of.into_iter().map(Interval::resolution);
     let has_days = !days.is_empty();
     let mut text = Vec::with_capacity(1024);
     let mut object = Object::open(&mut text);
     object.put("name", name.as_str());
-    write_names(&mut object, view, named.symbol, named.source);
+    write_names(&mut object, view, symbol, source);
     members!(object,
-        "listed_exchange": exchange(view, named.symbol, named.source),
+        "listed_exchange": exchange(view, symbol, source),
         "currency_code": name.quote(),
         "session": "24x7",
         "timezone": "Etc/UTC",
@@ -176,8 +172,8 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
 
 /// Writes the quote of the market that `item` names, or why there is none.
 fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
-    let quote = find(view, item).and_then(|named| {
-        let quote = view.served_quote(named.symbol, named.source);
+    let quote = find(view, item).and_then(|(symbol, source)| {
+        let quote = view.served_quote(symbol, source);
         quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
     });
     let quote = match quote {

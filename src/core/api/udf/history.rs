@@ -95,7 +95,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [symbol, resolution, from, to, countback] =
         call.params(["symbol", "resolution", "from", "to", "countback"])?.map(given);
-    let named = read_symbol(view, &symbol)?;
+    let (symbol, source) = read_symbol(view, &symbol)?;
     let interval = read_resolution(resolution.as_deref().unwrap_or_default())?;
     let (from, to) = (read_seconds(&from, "from")?, read_seconds(&to, "to")?);
     let error = Error::bad("invalid_limit", "countback", "");
@@ -108,12 +108,12 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let to = to.map(|to| to + -1);
     let (goal, from, limit) = match (countback, from) {
         (None, Some(from)) => {
-            (Goal::Range, Some(clipped(view, named, interval, from, to)), MAX_BARS)
+            (Goal::Range, Some(clipped(view, (symbol, source), interval, from, to)), MAX_BARS)
         }
         _ => (Goal::Back, None, countback.unwrap_or(DEFAULT_BARS).min(MAX_BARS)),
     };
     let spec = ChartSpec { interval, from, to, limit, fill_previous: false, quoted: false };
-    let request = ChartRequest { symbol: named.symbol, spec, source: named.source };
+    let request = ChartRequest { symbol, spec, source };
     let key = chart::choose(view, &request)?;
     Ok(Outcome::Deferred(Box::new(History {
         chart: DeferredChart::new(view, request, key),
@@ -128,12 +128,12 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
 /// The beginning of a range, or of its newest candles if it has too many.
 fn clipped(
     view: &View<'_>,
-    named: MarketOfSource,
+    (symbol, source): MarketOfSource,
     interval: Interval,
     from: UnixMs,
     to: Option<UnixMs>,
 ) -> UnixMs {
-    let source = view.sources_for(named.symbol, &named.source).first();
+    let source = view.sources_for(symbol, &source).first();
     let now = source.map_or(view.now().unix, |source| view.exchange_time(*source));
     let end = to.unwrap_or(now).min(now);
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
