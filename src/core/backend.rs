@@ -203,25 +203,19 @@ impl Backend {
         self.changed(cx);
     }
 
-    /// Steps a job of the sources.
-    pub fn step_sources(&mut self, cx: &mut Context) {
-        if self.sources.work(&mut self.history, cx) {
-            self.has_progressed = true;
-            self.watch(cx);
-        }
-        self.relay(cx);
-    }
-
-    /// Steps a job of the history.
-    pub fn step_history(&mut self, cx: &mut Context) {
-        self.history.work(cx);
-        self.relay(cx);
-    }
-
-    /// Applies some of what other nodes have told.
-    pub fn step_cluster(&mut self, cx: &mut Context) {
-        if let Some(cluster) = self.cluster.get_mut() {
-            cluster.work(&mut self.sources, &mut self.history, cx);
+    /// Does one slice of this kind of work: steps a job of the sources or of the history, or applies some of
+    /// what other nodes have told.
+    pub fn step(&mut self, work: LongWork, cx: &mut Context) {
+        match (work, self.cluster.get_mut()) {
+            (LongWork::Sources, _) => {
+                if self.sources.work(&mut self.history, cx) {
+                    self.has_progressed = true;
+                    self.watch(cx);
+                }
+            }
+            (LongWork::History, _) => self.history.work(cx),
+            (_, Some(cluster)) => cluster.work(&mut self.sources, &mut self.history, cx),
+            (_, None) => {}
         }
         self.relay(cx);
     }

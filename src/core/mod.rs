@@ -208,9 +208,9 @@ impl Core {
     pub fn step(&mut self, work: LongWork, now: Now) {
         self.set_time(now);
         match work {
-            LongWork::Sources => self.backend.step_sources(&mut self.cx),
-            LongWork::History => self.backend.step_history(&mut self.cx),
-            LongWork::Cluster => self.backend.step_cluster(&mut self.cx),
+            LongWork::Sources | LongWork::History | LongWork::Cluster => {
+                self.backend.step(work, &mut self.cx);
+            }
             work => self.clients.work(work, &mut self.cx),
         }
         self.wake_clients();
