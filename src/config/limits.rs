@@ -28,8 +28,8 @@ use super::values::object;
 use std::time::Duration;
 
 object! {
-    /// Every cap and deadline that can be configured, by name. `Limits::default()` has the defaults. The
-    /// source has the reason of each default.
+    /// Caps and deadlines of the service and of its connections, by name. `Limits::default()` has the
+    /// defaults. The source has the reason of each default.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits {
         /// Client connections in all.
@@ -98,8 +98,8 @@ object! {
         requests_per_connection: u32 = 10_000, "requestsPerConnection" count(1, 4_294_967_295);
 
         /// Pending output of all connections. Above it, the connections that have stalled longest are closed.
-        /// Above half of it, connections that have stalled for a second are closed. While pending output and
-        /// the responses in progress are above half of it, no response is begun that takes several turns.
+        /// Above half of it, the slowest of those that have stalled for a second are closed. While pending
+        /// output and unfinished responses together exceed half of the limit, long responses are refused.
         // Together with the memory of requests, this is less than 64 MB: 380 readers that have stopped at
         // their high-water mark. Bytes that are sent to several clients count for each client, so the real
         // memory is mostly less.
@@ -120,8 +120,8 @@ object! {
         // A page sends some dozens of requests when it opens.
         request_burst: u32 = 100, "requestBurst" count(1, 1_000_000);
 
-        /// Client addresses whose requests are counted. To make place for a new address, an address that has
-        /// most of its requests back is forgotten; the metrics count that.
+        /// Client addresses whose requests are counted. A new address may use eight entries. If all eight are
+        /// taken, the address that has most requests left is forgotten; the metrics count that.
         // 32 B each, so half a megabyte. An address is needed only until it has all its requests
         // back.
         request_addresses: usize = 16_384, "requestAddresses" count(64, 16_777_216);
@@ -150,7 +150,7 @@ object! {
         // Proxies close connections that are silent for 60 s, some for 30 s.
         stream_heartbeat: Duration = ms(15_000), "streamHeartbeatMs" millis(100, 3_600_000);
 
-        /// Responses that are made over several turns at the same time.
+        /// Long responses that are made at the same time.
         // Each takes the memory of its body, up to a megabyte or two. Others wait.
         deferred_responses: usize = 16, "deferredResponses" count(1, 65_536);
 
@@ -162,7 +162,7 @@ object! {
         // A request to an exchange takes less than half a second. People wait two seconds.
         chart_wait: Duration = ms(2_000), "chartWaitMs" millis(0, 60_000);
 
-        /// Ranges of candles that clients have requested and the exchange has not sent yet.
+        /// Ranges of candles for which clients may wait at the same time, until the exchange sends them.
         // A page takes about 0.2 s, so clients of a longer queue would time out.
         chart_fetches: usize = 256, "chartFetches" count(1, 65_536);
 

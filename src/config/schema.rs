@@ -60,16 +60,16 @@ object! {
         sources: Vec<SourceConfig>, "sources";
         /// How much history is kept and fetched, by stored interval.
         history: HistoryConfig, "history";
-        /// Settings of the demo exchange; it runs only as one of the sources.
+        /// Settings of the demo exchange. They do not start it.
         // `None` if it does not run. Otherwise one of `sources` has the dialect `DEMO`.
         demo: Option<DemoConfig>, "demo";
         /// Named groups of markets, in the order in which they are listed.
         categories: Vec<CategoryConfig>, "categories";
         /// What `/api/ecosystem` lists.
         ecosystem: Ecosystem, "ecosystem";
-        /// Proxies in front: from them, `X-Forwarded-For` names the client.
+        /// Addresses of proxies in front of marketd. Only their `X-Forwarded-For` is believed.
         trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
-        /// Logs a line for each response, as `--log access=info` does.
+        /// Logs a line for each response, as `--log access=info` does, unless `log` has a rule for `access`.
         access_log: bool, "accessLog";
         /// Which lines the log has, in the form of `--log`; null: level `info`.
         log: Option<String>, "log" LOG;
@@ -77,7 +77,7 @@ object! {
         tls: Tls, "tls";
         /// The Redis or Valkey of a cluster, in which one node polls for all; null: none.
         cluster: Option<ClusterConfig>, "cluster";
-        /// Every cap and deadline that can be configured, by name.
+        /// Caps and deadlines of the service and of its connections, by name.
         limits: Limits, "limits";
     }
 }
@@ -106,13 +106,13 @@ object! {
         /// Age at which a quote is stale.
         // Seven polls, so one or two may fail.
         stale_after: Duration = Duration::from_secs(15), "staleAfterMs" millis(1, 86_400_000);
-        /// Time without a change of any quote after which the whole source is frozen.
+        /// Time without a change of any price or volume after which the whole source is frozen.
         // On any exchange some quote changes every second.
         frozen_after: Duration = Duration::from_secs(300), "frozenAfterMs" millis(1, 604_800_000);
         /// Longest time of one request.
         // A response with all quotes takes less than two seconds, even from far away.
         timeout: Duration = Duration::from_secs(5), "timeoutMs" millis(100, 600_000);
-        /// File with the key that its dialect sends; null: the variable `MARKETD_KEY_TALLY`, of `tally`.
+        /// File with the key that the dialect sends; null: the variable of the id (`MARKETD_KEY_TALLY`).
         key_file: Option<String>, "keyFile" FILE;
         /// The key; `None` if the dialect sends none.
         key: Option<Secret>;
@@ -174,7 +174,7 @@ object! {
     /// How much history of an interval is kept and fetched.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Depth {
-        /// How many candles are kept, back from now; older ones are not fetched on request either.
+        /// How many candles are kept, back from now (up to a 64th more in the file). None older is fetched.
         keep: i64, "keep" candles(1, 1_000_000_000);
         /// Candles that are fetched without a request; at most `keep`.
         backfill: i64 = 1500, "backfill" candles(0, 1_000_000_000);
@@ -187,16 +187,16 @@ object! {
     pub struct DemoConfig {
         /// The same seed gives the same prices at the same time.
         seed: u64 = 1, "seed" count(0, u64::MAX);
-        /// What its clock shows at the start; null: this machine's time.
+        /// What the clock of the demo exchange shows at the start; null: this machine's time.
         at: Option<UnixMs>, "at" TIME;
-        /// How many seconds pass on its clock in one real second; 0: the clock stands still.
+        /// How many seconds pass on this clock in one real second; 0: the clock stands still.
         speed: u32 = 1, "speed" count(0, 100_000);
-        /// Script that says what it serves, read again when it changes; a relative name starts from the
-        /// working directory.
+        /// Script that says what the demo exchange serves, read again when it changes; a relative name starts
+        /// from the working directory.
         script: Option<String>, "script" FILE;
-        /// Where it listens, also for other clients; null: on a free port of the loopback.
+        /// Where the demo exchange listens, also for other clients; null: on a free port of the loopback.
         listen: Option<ListenAddress>, "listen" TCP_ADDRESS;
-        /// Recorded candles that it plays instead of generated ones; null: none.
+        /// Recorded candles that are played instead of generated ones; null: none.
         replay: Option<ReplayConfig>, "replay";
     }
 }
@@ -266,7 +266,7 @@ object! {
         icon: Option<String>, "icon" ICON;
         /// True: active; null: by the exchange's list.
         status: Option<bool>, "status";
-        /// Overrides the exchange's values, key by key; null does not.
+        /// Each value that is not null replaces the exchange's value.
         rules: MarketRules, "metadata";
     }
 }

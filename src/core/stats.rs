@@ -41,7 +41,7 @@ pub struct Status {
     pub queues: Queues,
     /// Bytes in the compressed-body cache at the end of the last turn.
     pub compressed_bytes: usize,
-    /// At most this many bytes of charts are kept as one piece.
+    /// Bytes of charts that are kept joined into one buffer (an upper bound).
     pub joined_bytes: usize,
     /// The cluster, if there is one.
     pub cluster: Option<ClusterStatus>,

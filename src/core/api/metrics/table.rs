@@ -291,14 +291,14 @@ const HTTP: &[Metric] = &[
     metric("connectionsOpen", "http_connections_open", "Open client connections.", Count(|it| it.http.open)),
     metric("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
         Count(|it| it.view.status.compressed_bytes as u64)),
-    metric("", "http_joined_bytes", "At most this many bytes of charts are kept as one piece.",
+    metric("", "http_joined_bytes", "Bytes of charts that are kept joined into one buffer (an upper bound).",
         Count(|it| it.view.status.joined_bytes as u64)),
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",
         Count(|it| it.http.total)),
     metric("", "http_closes_total", "Closed client connections by reason.",
         Each("reason", |it| CloseReason::NAMES.iter().copied().zip(it.http.closes).collect())),
     metric("", "http_request_duration_seconds",
-        "From a request's last byte to its response. Within one turn of the loop, the duration of that turn.",
+        "From a request's last byte to its response; if both are in one turn of the loop, the whole turn.",
         Durations(|it| {
             let labels = |endpoint, class| {
                 format!("route=\"{}\",class=\"{class}xx\"", Endpoint::NAMES[endpoint])
@@ -356,7 +356,7 @@ const PROCESS: &[Metric] = &[
         "Lines of the log that were lost, because its reader was too slow.",
         Count(|it| it.view.status.log.lost)),
     metric("", "config_last_reload_successful",
-        "Whether the configuration that was last read again was taken in; 1 if none was.",
+        "1 if the last reload succeeded, or there was none; else 0.",
         Flag(|it| it.view.status.reloads.refused_at.is_none())),
     metric("", "config_reloads_total", "Configurations that were read again.",
         Each("result", |it| {
