@@ -151,7 +151,6 @@ enum Mail {
     End,
 }
 
-/// See the module's page.
 pub struct VirtualTime<P> {
     pub core: Core,
     pub peers: P,

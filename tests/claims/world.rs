@@ -5,6 +5,7 @@
 //! answers at once. A test orders how it misbehaves: [`Exchange`]. A restart needs a history file:
 //! [`World::with_file`].
 
+use crate::sim::charts::read_rows;
 #[cfg(feature = "sqlite")]
 use crate::support::Rng;
 use crate::support::chance::mix;
@@ -103,7 +104,6 @@ pub struct Exchange {
     pub stamped: Option<Option<i64>>,
 }
 
-/// See the module's page.
 pub type World = VirtualTime<Market>;
 
 /// What the world owns beside time: the exchange, and the history file, if there is one.
@@ -247,14 +247,10 @@ impl World {
         let target = chart_target("1m", parameters);
         let answer = self.fetch(&target);
         assert_eq!(answer.status, 200, "{target}: {answer:?}");
-        let rows = answer.body.split('[').skip(2).map(|row| {
-            let mut parts = row.split([',', ']']);
-            let mut number = |at: usize| -> i64 {
-                let text = parts.nth(at).expect("a figure");
-                let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
-                whole.parse().expect("a number")
-            };
-            (number(0) / MINUTE, number(4))
+        let rows = read_rows(answer.body.as_bytes(), false).expect("a chart is a list of rows");
+        let rows = rows.iter().map(|(open, figures)| {
+            let booked = figures[4].split('.').next().and_then(|whole| whole.parse().ok());
+            (open / MINUTE, booked.unwrap_or(0))
         });
         Chart { rows: rows.collect(), body: answer.body.clone(), answer }
     }

@@ -67,7 +67,6 @@ pub struct Remembered {
     pub body: Vec<u8>,
 }
 
-/// See the module's page.
 #[derive(Debug, Default)]
 pub struct Conversation {
     pub pending: VecDeque<Pending>,

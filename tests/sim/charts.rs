@@ -117,7 +117,6 @@ struct Chart<'a> {
 }
 
 impl Books<'_> {
-    /// A chart.
     pub fn check_chart(&self, ask: &ChartAsk, rows: &[ChartRow], fields: &ChartFields) -> Verdict {
         let ledger = self.ledgers.iter().position(|l| l.id == fields.source);
         let source = ledger.ok_or_else(|| format!("Chart-Source is {:?}", fields.source))?;

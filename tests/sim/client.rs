@@ -91,7 +91,6 @@ impl Nature {
         self.buffer = *rng.pick(&[1, 500, 5000]);
     }
 
-    /// Some nature.
     pub fn any(rng: &mut Rng, sides: &[Service]) -> Nature {
         let mut nature = Nature {
             requests: 1 + rng.below(8) as usize,
@@ -143,7 +142,6 @@ pub enum Stage {
     Gone,
 }
 
-/// One client.
 #[derive(Debug)]
 pub struct Client {
     pub nature: Nature,
@@ -307,16 +305,12 @@ impl Client {
         Some(1 + self.rng.below(self.nature.pause))
     }
 
-    /// Whether all that was asked is answered, and taken.
-    fn is_content(&self) -> bool {
-        self.talk.pending.is_empty() && self.talk.ends.is_empty()
-    }
-
     fn end(&mut self, link: &mut Link) -> Option<u64> {
         match self.nature.ending {
             Ending::Stay => None,
             Ending::Close => {
-                if !self.is_content() {
+                // Until all that was asked is answered, and taken.
+                if !self.talk.pending.is_empty() || !self.talk.ends.is_empty() {
                     return None;
                 }
                 self.stage = Stage::Gone;
@@ -346,10 +340,5 @@ impl Client {
                 None
             }
         }
-    }
-
-    /// Whether it is its own fault when an answer gets lost: it takes what comes at its leisure.
-    pub fn made_slow(&self) -> bool {
-        self.nature.reading != Reading::Fast
     }
 }

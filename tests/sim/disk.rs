@@ -37,7 +37,6 @@ impl Kept {
     }
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Disk {
     pub series: BTreeMap<SeriesName, Kept>,

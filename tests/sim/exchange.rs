@@ -93,7 +93,6 @@ pub struct InFlight {
     pub begun: bool,
 }
 
-/// One connection.
 #[derive(Debug, Default)]
 pub struct Conn {
     pub open: bool,
@@ -122,7 +121,6 @@ pub enum Reached {
     NoWay,
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Exchange {
     pub truth: Truth,

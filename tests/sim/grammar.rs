@@ -73,7 +73,6 @@ impl Kind {
     }
 }
 
-/// One request.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub bytes: Vec<u8>,

@@ -242,7 +242,6 @@ impl Selection {
     }
 }
 
-/// See the module's page.
 #[derive(Debug, Default)]
 pub struct Ledger {
     pub id: String,
@@ -584,16 +583,14 @@ impl Ledger {
     /// The exchange's clock has jumped. What it says next tells, where it has jumped forward; else only
     /// quotes that are older than those before, for any answer may be old.
     pub fn jumped(&mut self, ms: i64, now: Moment) {
-        let is_back = ms < 0;
-        self.shifted = Some(Shift { at: now.us, is_back });
+        self.shifted = Some(Shift { at: now.us, is_back: ms < 0 });
         self.contradicted = None;
     }
 
     /// The machine has slept: its own clocks have moved against each other, and that tells.
     pub fn slept(&mut self, ms: i64, now: Moment) {
         self.sleeps.push((now.us, ms));
-        let is_back = false;
-        self.shifted = Some(Shift { at: now.us, is_back });
+        self.jumped(ms, now);
         self.contradicted = Some(now.us);
     }
 

@@ -28,7 +28,6 @@ const NOBODY: &str = "NO/BODY";
 /// What one turn of a stream makes: one share, and the 32 closed candles that go over it, with their forming one.
 const MOST_PENDING: usize = 64 * 1024 + 33 * 256;
 
-/// See the module's page.
 #[derive(Debug, Default)]
 pub struct Listener {
     pub target: String,

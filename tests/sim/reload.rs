@@ -21,7 +21,6 @@ const ADDED: &str = "10.77.0.";
 /// The assets of which a source may track all that is quoted in them.
 const QUOTE_ASSETS: [&[&str]; 5] = [&["*"], &["*"], &["USDT"], &["USDT", "EUR"], &["BTC"]];
 
-/// See the module's page.
 #[derive(Debug, Default)]
 pub struct Reload {
     /// Whether all that may change does, also what answers show.

@@ -110,7 +110,6 @@ pub struct ListChange {
     pub least: u64,
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Truth {
     pub brain: Rc<Brain>,
@@ -345,7 +344,6 @@ thread_local! {
     static ROWS: RefCell<Rows> = RefCell::default();
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Brain {
     seed: u64,

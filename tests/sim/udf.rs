@@ -265,7 +265,6 @@ fn check_quotes(markets: &[usize], json: &Json, books: &Books) -> Verdict {
     Ok(())
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Adapter {
     page: Page,

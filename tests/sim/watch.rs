@@ -5,7 +5,7 @@
 //! nothing may be asked, and when quotes are due. Nothing is asked of a host that asks for a pause, or that was
 //! not reached. Other failures hold up their own kind of request alone, which is not looked at here.
 
-use super::client::{Client, Stage};
+use super::client::{Client, Reading, Stage};
 use super::exchange::Failure;
 use super::listeners::Heard;
 use super::trace::{Verdict, ensure, seconds, us};
@@ -203,8 +203,9 @@ impl World {
         if client.talk.closing {
             // Bytes that nobody read make the system break the connection, and that may
             // overtake the answer.
-            let lost =
-                !link.inbound.is_empty() && client.arrived > client.taken && !client.made_slow();
+            // Who takes what comes at its leisure has itself to blame.
+            let is_fast = client.nature.reading == Reading::Fast;
+            let lost = !link.inbound.is_empty() && client.arrived > client.taken && is_fast;
             let lingered = quiet + 1000 >= self.shortest(|it| it.linger);
             return match lost && !lingered {
                 true => Err(format!(
@@ -245,7 +246,6 @@ impl World {
 /// Longest that `Retry-After` is believed: a day.
 const RETRY_AFTER_MAX: u64 = 86_400_000_000;
 
-/// See the module's page.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     poll: u64,

@@ -183,7 +183,6 @@ pub enum Address {
     HalfDead(Fault),
 }
 
-/// See the module's page.
 #[derive(Clone, Debug)]
 pub struct Places {
     all: Vec<Address>,

@@ -58,7 +58,6 @@ pub enum Event {
     Browse,
 }
 
-/// See the module's page.
 pub struct World {
     pub rng: Rng,
     /// Microseconds since the begin.

@@ -445,12 +445,6 @@ impl TempDir {
     }
 }
 
-impl Default for TempDir {
-    fn default() -> TempDir {
-        TempDir::new()
-    }
-}
-
 impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);

@@ -173,17 +173,7 @@ impl Reply {
 
     /// The head as it leaves; `closes`: it announces the close of the connection.
     pub fn head(&self, closes: bool) -> String {
-        let reason = match self.status {
-            200 => "OK",
-            400 => "Bad Request",
-            404 => "Not Found",
-            418 => "I'm a teapot",
-            429 => "Too Many Requests",
-            500 => "Internal Server Error",
-            503 => "Service Unavailable",
-            _ => "Some Status",
-        };
-        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status);
+        let mut head = format!("HTTP/1.1 {} Some Status\r\n", self.status);
         for (name, value) in &self.fields {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -212,11 +202,6 @@ impl Body {
     /// Bytes in all.
     pub fn len(&self) -> usize {
         self.0.iter().map(|(part, times)| part.len() * times).sum()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// All of it, in one piece.

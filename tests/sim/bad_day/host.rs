@@ -18,7 +18,6 @@ pub const WINDOW: u64 = 60_000_000;
 /// Tells how many units were asked for in this window.
 const USED: &str = "x-mbx-used-weight-1m";
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Host {
     pub markets: Vec<Market>,
@@ -574,7 +573,6 @@ pub struct Trade {
     pub amount: u64,
 }
 
-/// See the module's page.
 #[derive(Debug)]
 pub struct Market {
     pub id: String,

@@ -34,7 +34,6 @@ const TOLERANCE_MS: i64 = 4000;
 /// Of each fault, so many are told.
 const TOLD: usize = 3;
 
-/// See the module's page.
 #[derive(Debug, Default)]
 pub struct Judge {
     pub counts: BTreeMap<Fault, u64>,
