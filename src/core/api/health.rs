@@ -341,7 +341,8 @@ fn of_service(code: Code, status: &Status, now: Now) -> String {
         }
         Code::ClusterClock => {
             let ms = cluster.and_then(|it| it.clock_off_ms).unwrap_or(0);
-            format!("This node's clock is {ms} ms ahead of the clock of the cluster's engine.")
+            let order = if ms < 0 { "behind" } else { "ahead of" };
+            format!("This node's clock is {} ms {order} that of the cluster's engine.", ms.abs())
         }
         _ => String::new(),
     }

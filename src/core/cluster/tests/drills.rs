@@ -260,10 +260,14 @@ fn two_nodes_of_one_name_are_told_apart() {
 fn a_node_whose_clock_is_wrong_says_so_and_its_times_spread_to_nobody() {
     let mut world = World::settled(3);
     let old = world.collectors(0)[0];
-    world.node(old).skew_ms = 90_000;
-    world.run(10_000);
-    for at in 0..3 {
-        assert_eq!(world.health(at).contains("cluster_clock"), at == old, "{at}");
+    for (skew_ms, order) in [(-90_000, "ms behind that"), (90_000, "ms ahead of that")] {
+        world.node(old).skew_ms = skew_ms;
+        world.run(10_000);
+        for at in 0..3 {
+            let health = world.health(at);
+            assert_eq!(health.contains("cluster_clock"), at == old, "{at}");
+            assert_eq!(health.contains(order), at == old, "{health}");
+        }
     }
     for _ in 0..10 {
         world.run(500);
