@@ -352,7 +352,8 @@ fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
     {
         let (mut world, last, before) = stored();
         if is_another_before {
-            world.put_source_before();
+            // From the next begin on, it is before the one that the file knows.
+            world.disk().config = world.with_another(0);
         }
         let begin = world.time();
         world.restart_on_slow_disk(slow_ms);

@@ -357,13 +357,6 @@ impl World {
         });
     }
 
-    /// From the next begin on, another source of the same exchange is before the one that the file knows.
-    pub fn put_source_before(&mut self) {
-        let config = &mut self.disk().config;
-        let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
-        config.sources.insert(0, other);
-    }
-
     /// From the next begin on, all markets in USDT are tracked, of which there are so many others.
     pub fn track_others(&mut self, count: usize) {
         let config = &mut self.disk().config;
@@ -371,12 +364,17 @@ impl World {
         self.exchange.others = (count, count);
     }
 
-    /// Reads a configuration with another source behind the one that the file knows.
-    pub fn add_source(&mut self) {
+    /// The configuration with another source of the same exchange at this place.
+    pub fn with_another(&mut self, at: usize) -> Config {
         let mut config = self.disk().config.clone();
         let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
-        config.sources.push(other);
-        let now = self.now();
+        config.sources.insert(at, other);
+        config
+    }
+
+    /// Reads a configuration with another source behind the one that the file knows.
+    pub fn add_source(&mut self) {
+        let (config, now) = (self.with_another(1), self.now());
         self.core.reconfigure(config, Vec::new(), || (), now).expect("a sound configuration");
         self.settle();
     }

@@ -147,7 +147,10 @@ impl Conversation {
         self.ends.push_back(self.read);
         self.closing = answer.closes();
         self.answers += 1;
-        check_head(&answer)?;
+        let is_open = answer.field("Access-Control-Allow-Origin")? == Some("*");
+        ensure(is_open && answer.field("Date")?.is_some(), || {
+            format!("no Access-Control-Allow-Origin, or no Date: {:?}", answer.head)
+        })?;
         let Some(pending) = self.pending.pop_front() else {
             let refused = context.refused && answer.status == 503 && self.answers == 1;
             return ensure(refused && self.closing, || format!("{} to nobody", answer.status));
@@ -352,17 +355,6 @@ pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context) -> Verdict {
     let read = GzDecoder::new(&answer.body[..]).read_to_end(&mut body);
     read.map_err(|why| format!("it does not unpack: {why}"))?;
     answer.body = body;
-    Ok(())
-}
-
-/// What every answer has.
-pub fn check_head(answer: &Answer) -> Verdict {
-    if answer.field("Access-Control-Allow-Origin")? != Some("*") {
-        return Err("no Access-Control-Allow-Origin".to_string());
-    }
-    if answer.field("Date")?.is_none() {
-        return Err("no Date".to_string());
-    }
     Ok(())
 }
 

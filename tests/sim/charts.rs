@@ -454,7 +454,7 @@ impl Chart<'_> {
         }
         let kept = (self.present.1 - self.keep + 1).max(0);
         let first = match (ask.from, self.rows.first()) {
-            (Some(from), _) => ceil(from.max(0), self.length),
+            (Some(from), _) => (from.max(0) + self.length - 1).div_euclid(self.length),
             (None, Some((open, _))) if self.rows.len() >= ask.limit => open / self.length,
             (None, row) => {
                 // As many candles back from the end as were asked for.
@@ -488,7 +488,3 @@ const FLAT_FOR: i64 = 3000;
 
 /// 9999-12-31.
 const LAST_TIME: i64 = 253_402_300_799_999;
-
-fn ceil(time: i64, length: i64) -> i64 {
-    -(-time).div_euclid(length)
-}

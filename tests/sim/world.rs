@@ -225,7 +225,10 @@ impl World {
     pub fn step(&mut self, until: u64) {
         let planned = self.agenda.keys().next().map(|(at, _)| *at);
         let timeout = self.core.poll_timeout().map(|at| at.0);
-        let busy = self.is_busy();
+        let queues = [&self.hot, &self.upstream];
+        let busy = queues.iter().any(|it| !it.is_empty())
+            || !self.backlog.is_empty()
+            || self.core.has_work();
         let next = match busy {
             // A turn takes a while.
             true => Some(self.now + 30 + self.rng.below(300)),
@@ -259,13 +262,6 @@ impl World {
             self.reload.is_new = false;
             self.count_turn(before, caused);
         }
-    }
-
-    fn is_busy(&self) -> bool {
-        !self.hot.is_empty()
-            || !self.upstream.is_empty()
-            || !self.backlog.is_empty()
-            || self.core.has_work()
     }
 
     /// A turn without cause is a spin: `poll_timeout` named a moment at which nothing was due.

@@ -111,12 +111,10 @@ fn upward(sources: &[Source]) -> Vec<(String, String)> {
 #[test]
 fn no_files_or_directories_import_each_other_in_a_circle() {
     let check = |files: &[(&str, &str)], expected: &[(&str, &str)]| {
-        let sources = made_up(files);
-        let circles = Tree::new(&sources).circles();
-        let circles: Vec<_> =
-            circles.iter().map(|c| (c.directory.as_str(), c.entries.join(" "))).collect();
-        let expected: Vec<_> = expected.iter().map(|(a, b)| (*a, b.to_string())).collect();
-        assert_eq!(circles, expected, "{files:?}");
+        let circles = Tree::new(&made_up(files)).circles();
+        let names = circles.iter().map(|it| format!("{} {}", it.directory, it.entries.join(" ")));
+        let expected = expected.iter().map(|(directory, names)| format!("{directory} {names}"));
+        assert!(names.eq(expected), "{files:?}");
     };
     let a = ("src/m/a.rs", "use super::b::B;\npub struct A;");
     check(&[("src/m/mod.rs", "mod a; mod b;"), a, ("src/m/b.rs", "pub struct B;")], &[]);
