@@ -1,4 +1,5 @@
-//! The failures of a source by kind of request, their back-offs, and the steps of [`SourceState`].
+//! The failures of a source by kind of request, their back-offs, the halts of its host, and the steps of
+//! [`SourceState`].
 //!
 //! [`Failures`] owns a back-off for each kind ([`RequestKind`]): one kind that fails does not hold up the
 //! others. Some failures concern one market alone, until [`FAILURES_IN_A_ROW`] of one kind follow each other.
@@ -10,9 +11,10 @@
 //! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
 //! is halted. If the newest quotes grow stale before others come, the source is down.
 
+use crate::config::Url;
 use crate::core::context::Context;
+use crate::core::sources::budget::Budget;
 use crate::core::sources::fault::{Blame, Fault};
-use crate::core::sources::host::Host;
 use crate::core::sources::task::Task;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
@@ -266,6 +268,91 @@ impl Failures {
     }
 }
 
+/// The longest halt, whatever the exchange asks for: a day. A ban can last that long.
+pub const HALT_MAX: Duration = Duration::from_secs(86_400);
+
+/// What the sources of one exchange's host share: its budget, its connections, and how long it is left alone.
+/// Sources have the same host if the host and the port of their addresses are the same. A halt stops every
+/// request of every source of the host: the exchange has asked for a pause, has banned this address, has
+/// refused a second request in a row as one too many, or is not reached. After a halt, one request at a time
+/// is sent until an answer is good. [`Sources`](super::Sources) tells each source of a halt.
+#[derive(Default)]
+pub struct Host {
+    name: String,
+    port: u16,
+    /// The budget of requests to the host.
+    pub budget: Budget,
+    /// Nothing is requested before this.
+    pub halted_until: Mono,
+    /// True after a halt, until an answer is good.
+    is_probing: bool,
+    /// When a request was last refused as too many, and the exchange did not say how long to wait.
+    refused_at: Mono,
+    /// Until when such refusals leave half of the budget.
+    halved_until: Mono,
+    /// True until a request that was sent after the refusal is answered well.
+    is_refused: bool,
+    /// The requests in flight of the other sources of this host. [`Sources`](super::Sources) counts them
+    /// before a source acts.
+    pub in_flight_elsewhere: usize,
+    /// True if there are other sources of this host.
+    pub is_shared: bool,
+    /// True if requests of other sources wait, for something other than quotes.
+    pub others_wait: bool,
+}
+
+impl Host {
+    /// The host of this address. Nothing is known of it.
+    pub fn new(url: &Url) -> Host {
+        Host { name: url.host.clone(), port: url.port, ..Host::default() }
+    }
+
+    /// True if this address is of the host.
+    pub fn is_of(&self, url: &Url) -> bool {
+        (&self.name, self.port) == (&url.host, url.port)
+    }
+
+    /// True if nothing of the past matters any more.
+    pub fn is_unused(&self, now: Mono) -> bool {
+        self.halted_until.max(self.halved_until) <= now && self.budget.is_unused(now)
+    }
+
+    /// Halts every request for this long.
+    pub fn halt(&mut self, wait: Duration, now: Mono) {
+        self.halted_until = self.halted_until.max(now + wait.min(HALT_MAX));
+        self.is_probing = true;
+    }
+
+    /// A request that began at `began` was refused as too many, and its kind waits until `until`. Meanwhile,
+    /// only half of the budget is spent. The second refusal in a row, whatever was asked, halts the host.
+    pub fn refused(&mut self, began: Mono, until: Mono, now: Mono) {
+        // A request that began before the first refusal is refused for the same reason, and does not count.
+        if self.is_refused && began >= self.refused_at {
+            self.halt(until.since(now), now);
+        }
+        (self.refused_at, self.is_refused) = (now, true);
+        self.halved_until = self.halved_until.max(until);
+    }
+
+    /// The answer to a request that began at `began` was good. It does not shorten a halt.
+    pub fn answered(&mut self, began: Mono, now: Mono) {
+        self.is_refused &= began < self.refused_at;
+        self.is_probing &= now < self.halted_until;
+    }
+
+    /// True if another request may be sent. `in_flight`: the requests of its source; `connections`: the
+    /// connections of its source.
+    pub fn has_room(&self, in_flight: usize, connections: usize) -> bool {
+        let all = in_flight + self.in_flight_elsewhere;
+        all < if self.is_probing { 1 } else { connections }
+    }
+
+    /// Into how many parts a refusal divides the budget.
+    pub fn parts(&self, now: Mono) -> u32 {
+        if now < self.halved_until { 2 } else { 1 }
+    }
+}
+
 /// The log of something that fails and recovers: one line when it begins, one when it ends. On average one
 /// line in two minutes is allowed (the health log allows as many), so what fails every second time does not
 /// flood the log: failures without a line count in the next one.
@@ -338,5 +425,45 @@ mod tests {
         }
         assert!((650..=722).contains(&lines), "{lines}");
         assert!(counted > 43_200 - 240, "{counted}");
+    }
+
+    fn host() -> Host {
+        Host::new(&Url::parse("https://example.com").expect("an address"))
+    }
+
+    #[test]
+    fn the_second_refusal_in_a_row_halts_the_host_and_two_at_once_are_one() {
+        let mut host = host();
+        let until = Mono(2_000_000);
+        host.refused(Mono(5), until, Mono(10));
+        assert_eq!((host.parts(Mono(11)), host.halted_until), (2, Mono(0)));
+        host.refused(Mono(6), until, Mono(12));
+        assert_eq!(host.halted_until, Mono(0), "it was on its way");
+        host.answered(Mono(11), Mono(50));
+        assert!(host.has_room(1, 3));
+        host.refused(Mono(100), until, Mono(200));
+        assert_eq!(host.halted_until, until, "the good answer was on its way, too");
+        assert!(!host.has_room(1, 3) && host.has_room(0, 3), "one at a time");
+        host.answered(Mono(201), Mono(300));
+        assert!(!host.has_room(1, 3), "only time ends a halt");
+        host.answered(until, until);
+        assert!(host.has_room(2, 3) && host.parts(until) == 1);
+        host.refused(until, Mono(3_000_000), until);
+        let later = Mono(4_000_000);
+        host.answered(Mono(3_000_000), later);
+        host.refused(later, Mono(8_000_000), later);
+        assert_eq!(host.halted_until, until, "others are answered well meanwhile");
+        host.refused(later, Mono(9_000_000), Mono(5_000_000));
+        assert_eq!(host.halted_until, Mono(9_000_000));
+    }
+
+    #[test]
+    fn a_halt_is_not_shortened_and_ends_within_a_day() {
+        let mut host = host();
+        host.halt(Duration::from_secs(300), Mono(0));
+        host.halt(Duration::from_secs(2), Mono(0));
+        assert_eq!(host.halted_until, Mono(300_000_000));
+        host.halt(Duration::MAX, Mono(0));
+        assert_eq!(host.halted_until, Mono(0) + HALT_MAX);
     }
 }

@@ -28,7 +28,7 @@ pub struct Addresses {
     /// In the order in which they are tried.
     list: Vec<Address>,
     /// True while a look-up is under way.
-    is_looking_up: bool,
+    pub is_looking_up: bool,
     /// From this time on, the next use of the name looks it up. [`Mono::NEVER`] for a numeric address.
     look_up_at: Mono,
     /// The failure of an address asks for no look-up before this.
@@ -67,11 +67,6 @@ impl Addresses {
     /// True if this address is in the list, and has not failed since it last answered well.
     pub fn is_good(&self, address: Option<SocketAddr>) -> bool {
         self.list.iter().any(|it| Some(it.at) == address && it.failed_at == Mono::default())
-    }
-
-    /// True while a look-up is under way.
-    pub fn is_looking_up(&self) -> bool {
-        self.is_looking_up
     }
 
     /// True if an address of the list has not failed since it last answered well.

@@ -104,7 +104,7 @@ impl Upstream {
     /// The user wants a connection, and waits for what comes on it until the deadline. `true`: it is open
     /// already.
     pub fn want(&mut self, conn: usize, deadline: Mono, cx: &mut Context) -> bool {
-        let is_moving = self.addresses.is_looking_up() && !self.addresses.has_good();
+        let is_moving = self.addresses.is_looking_up && !self.addresses.has_good();
         self.look_up(cx);
         let it = &mut self.all[conn];
         (it.deadline, it.untried) = (deadline, u32::MAX);

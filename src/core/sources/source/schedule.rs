@@ -15,11 +15,11 @@
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::Pace;
+use crate::core::sources::backoff::Host;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::PlannedPage;
 use crate::core::sources::clock::HOURLY;
 use crate::core::sources::fault::{Blame, Fault};
-use crate::core::sources::host::Host;
 use crate::core::sources::quote_round::{RoundEnd, markets};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
