@@ -26,11 +26,11 @@
 //! 2. Describe it in `tests/fakes/exchanges.rs`, from its documents and without a look at that file, and add
 //!    its name to `tests/fakes.rs`. The tests of `tests/fakes` then make every call of it, read every
 //!    refusal, serve it and poll it for hours. Where it differs from the others (no amounts in its list, the
-//!    status of a ban, the field of its count), `serves.rs`, `errors.rs` or `virtual_time.rs` name it.
+//!    status of a ban, the field of its count), `serves.rs`, `refusals.rs` or `virtual_time.rs` name it.
 //! 3. Record its answers in the directory of recordings, which is not part of the repository:
 //!    `tests/fakes/recorded.rs` names it, and skips its tests without it. Fetch the address of each call with
 //!    curl. Keep each body as `httpResponse` in a file of its own, `EXCHANGE.METHOD.WHAT.json`; exchange and
-//!    method are those of CCXT (`gate.fetchTickers.two.json`). `tests/support/fixtures.rs` says what else is
+//!    method are those of CCXT (`gate.fetchTickers.two.json`). `File` in `recorded.rs` says what else is
 //!    in it. What is decoded must equal the body digit for digit, whole and in pieces. It must also equal
 //!    what CCXT has made of the body (`expected` in the file), but for the lines of `DIFFERS` there, each
 //!    with its reason. Raise `RECORDINGS`.

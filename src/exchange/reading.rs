@@ -364,8 +364,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::tests::sample::{CANDLES, SAMPLE};
-    use crate::exchange::tests::testing::{BINANCE, Notes};
+    use crate::exchange::tests::testing::{BINANCE, CANDLES, Notes, SAMPLE};
     use crate::rng::Rng;
 
     #[test]

@@ -2,8 +2,7 @@
 //! made-up ones every habit that the machine knows.
 
 use super::habits::{ASSETS, NAMED, ROWS};
-use super::sample::SAMPLE;
-use super::testing::{BINANCE, Notes, candles, read, read_with};
+use super::testing::{BINANCE, Notes, SAMPLE, candles, read, read_with};
 use crate::decimal::Decimal;
 use crate::exchange::{Call, Dialect, ItemFault, ReadError};
 use crate::interval::Stored;

@@ -4,6 +4,5 @@ mod bodies;
 mod dialects;
 mod files;
 mod habits;
-pub(super) mod sample;
 mod schema;
 pub(super) mod testing;

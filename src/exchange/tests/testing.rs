@@ -9,6 +9,22 @@ use std::sync::LazyLock;
 pub(in crate::exchange) static BINANCE: LazyLock<&'static Dialect> =
     LazyLock::new(|| Dialect::by_name("binance").expect("it is built in"));
 
+/// A made-up exchange with every habit that the machine knows: markets under their own names, figures in arrays
+/// and objects, ratios, stamps in front of the list, times in seconds, columns in an odd order, flags, archives,
+/// errors in a 200.
+pub(in crate::exchange) static SAMPLE: LazyLock<&'static Dialect> = LazyLock::new(|| {
+    let dialect = Dialect::read("sample.json", include_str!("sample.json"));
+    Box::leak(Box::new(dialect.unwrap_or_else(|faults| panic!("{faults:?}"))))
+});
+
+pub(in crate::exchange) const CANDLES: Call<'static> = Call::Candles {
+    id: "A/B",
+    interval: Stored::H1,
+    from: UnixMs(7_200_000),
+    to: UnixMs(10_800_000),
+    now: UnixMs(10_800_000),
+};
+
 /// The most bytes of an item.
 const ITEM_BYTES: usize = 1000;
 
