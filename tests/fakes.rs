@@ -8,11 +8,8 @@
 
 mod calls;
 mod day;
-mod errors;
 mod exchanges;
 mod judge;
-mod ledger;
-mod pages;
 mod places;
 mod plans;
 mod recorded;

@@ -11,7 +11,7 @@ use support::*;
 const BODY: &str = r#"[{"symbol":"A","price":"1.50"},{"symbol":"B","price":"2"}]"#;
 
 fn simple() -> FakeExchange {
-    FakeExchange::table(vec![("/list", Reply::json(BODY)), ("/one?x=1", Reply::json("{}"))])
+    FakeExchange::start(|_| Reply::json(BODY))
 }
 
 /// What a client makes of one answer under a fault.

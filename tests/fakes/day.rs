@@ -9,11 +9,11 @@ use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{fake, fakes};
 use crate::support::*;
+use crate::virtual_time::SECOND_US;
 use marketd::exchange::Dialect;
 use marketd::interval::Stored;
 use std::time::Duration;
 
-const SECOND_US: u64 = 1_000_000;
 const HOUR_US: u64 = 3_600 * SECOND_US;
 
 /// From the end of an outage to when quotes must be fresh again: the longest back-off, a request

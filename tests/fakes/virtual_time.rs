@@ -1,7 +1,6 @@
 //! The whole core beside one fake exchange, in virtual time. A message takes a while, another one each time, so
 //! requests of several connections may bunch or overtake each other on their way, as they do in a network.
 
-use crate::fakes::ledger::Ledger;
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::support::message::{field, parse_head};

@@ -1,18 +1,18 @@
 //! Binance as its clients see it: `FakeExchange` with that exchange's addresses, parameters,
 //! rows and errors, from recorded bodies or made-up markets.
 //!
-//! What it knows of the real one: a range of candles is cut from its begin, a question without
-//! a begin is cut from its end, both ends are included and compared with open times, 500 rows
-//! are the default and 1000 the most; an unknown market is error -1121 with status 400.
+//! What it knows of the real one: a range of candles is cut from its begin, both ends are included and
+//! compared with open times, 500 rows are the default and 1000 the most; an unknown market is error
+//! -1121 with status 400. `tests/fakes` has a stricter one, which judges each request.
 
 use super::exchange::{Asked, FakeExchange};
-use super::generated::{FIRST_MS, Generated, INTERVALS, slot};
+use super::generated::{FIRST_MS, Generated, INTERVALS};
 use super::json::{raw_items, raw_members};
 use super::reply::{Body, Reply};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -178,11 +178,6 @@ fn error(code: i32, message: &str) -> Reply {
     Reply::status(400, format!(r#"{{"code":{code},"msg":"{message}"}}"#))
 }
 
-fn missing(parameter: &str) -> Reply {
-    let what = "was not sent, was empty/null, or malformed.";
-    error(-1102, &format!("Mandatory parameter '{parameter}' {what}"))
-}
-
 impl Book {
     fn answer(&mut self, asked: &Asked) -> Reply {
         if asked.method != "GET" && asked.method != "HEAD" {
@@ -225,7 +220,7 @@ impl Book {
             return Reply::json(self.tickers());
         };
         let Ok(ids) = serde_json::from_str::<Vec<String>>(&list) else {
-            return missing("symbols");
+            return error(-1102, "Mandatory parameter 'symbols' was malformed.");
         };
         let found: Option<Vec<String>> = ids.iter().map(|id| self.ticker(id)).collect();
         found.map_or_else(unknown, |found| Reply::json(format!("[{}]", found.join(","))))
@@ -281,70 +276,38 @@ impl Book {
     }
 
     fn answer_klines(&self, asked: &Asked) -> Reply {
-        let Some(id) = asked.param("symbol").filter(|id| !id.is_empty()) else {
-            return missing("symbol");
+        let (Some(id), Some(interval)) = (asked.param("symbol"), asked.param("interval")) else {
+            return error(-1102, "Mandatory parameter was not sent.");
         };
-        let Some(interval) = asked.param("interval").filter(|name| !name.is_empty()) else {
-            return missing("interval");
-        };
-        if interval != "1M" && !INTERVALS.iter().any(|(name, _)| *name == interval) {
-            return error(-1120, "Invalid interval.");
-        }
         if !self.knows(&id) {
             return error(-1121, "Invalid symbol.");
         }
-        let mut numbers = [None, None, Some(DEFAULT_ROWS as i64)];
-        for (number, name) in numbers.iter_mut().zip(["startTime", "endTime", "limit"]) {
-            let Some(text) = asked.param(name) else {
-                continue;
-            };
-            match text.parse() {
-                Ok(value) if value >= 0 => *number = Some(value),
-                _ => {
-                    return error(
-                        -1100,
-                        &format!("Illegal characters found in parameter '{name}'."),
-                    );
-                }
-            }
-        }
-        let [from, to, limit] = numbers;
-        let limit = limit.map_or(DEFAULT_ROWS, |limit| (limit as usize).min(MOST_ROWS));
-        let rows = self.klines(&id, &interval, (from, to), limit);
-        Reply::json(format!("[{}]", rows.join(",")))
+        let number = |name: &str| asked.param(name).and_then(|text| text.parse::<i64>().ok());
+        let range = number("startTime").unwrap_or(0)..=number("endTime").unwrap_or(i64::MAX);
+        let most = number("limit").map_or(DEFAULT_ROWS, |limit| (limit as usize).min(MOST_ROWS));
+        Reply::json(format!("[{}]", self.klines(id, interval, range, most).join(",")))
     }
 
+    /// The oldest rows that open within a range.
     fn klines(
         &self,
-        id: &str,
-        interval: &str,
-        (from, to): (Option<i64>, Option<i64>),
-        limit: usize,
+        id: String,
+        interval: String,
+        range: RangeInclusive<i64>,
+        most: usize,
     ) -> Vec<String> {
-        let (low, high) = (from.unwrap_or(0), to.unwrap_or(i64::MAX));
-        if low > high {
-            return Vec::new();
-        }
-        if let Some(rows) = self.klines.get(&(id.to_string(), interval.to_string())) {
-            let inside = rows.range(low..=high).map(|(_, row)| row);
-            return match from {
-                Some(_) => inside.take(limit).cloned().collect(),
-                None => backwards(inside.rev().take(limit).cloned().collect()),
-            };
-        }
+        let market = self.generated.find(&id);
         let length = INTERVALS.iter().find(|(name, _)| *name == interval);
-        let (Some(market), Some((_, length))) = (self.generated.find(id), length) else {
+        if let Some(rows) = self.klines.get(&(id, interval)) {
+            let inside = rows.iter().filter(|(open, _)| range.contains(open));
+            return inside.take(most).map(|(_, row)| row.clone()).collect();
+        }
+        let (Some(market), Some((_, length))) = (market, length) else {
             return Vec::new();
         };
-        let now = self.now();
-        let first = slot(*length, low.max(FIRST_MS) + length - 1);
-        let last = slot(*length, high.min(now));
-        let count = usize::try_from((last - first) / length + 1).unwrap_or(0);
-        let begin = match from {
-            Some(_) => first,
-            None => first.max(last - (limit as i64 - 1) * length),
-        };
-        let opens = (0..count.min(limit) as i64).map(|n| begin + n * length);
+        let (now, begin) = (self.now(), (*range.start()).max(FIRST_MS));
+        let first = (begin + length - 1).div_euclid(*length) * length;
+        let opens = (first..=now.min(*range.end())).step_by(*length as usize).take(most);
         opens.map(|open| market.kline(*length, open, now)).collect()
     }
 
@@ -357,11 +320,6 @@ impl Book {
             || self.ticker(id).is_some()
             || self.markets.as_deref().is_some_and(in_list)
     }
-}
-
-fn backwards(mut rows: Vec<String>) -> Vec<String> {
-    rows.reverse();
-    rows
 }
 
 /// The elements of an array of tickers with their names. An element that has none, or a body

@@ -105,18 +105,6 @@ impl FakeExchange {
         Ok(exchange)
     }
 
-    /// An exchange that knows these targets, each with or without a query (without: any query),
-    /// and answers 404 to all else.
-    pub fn table(rows: Vec<(&str, Reply)>) -> FakeExchange {
-        let owned = rows.into_iter().map(|(target, reply)| (target.to_string(), reply));
-        let rows: Vec<(String, Reply)> = owned.collect();
-        FakeExchange::start(move |asked| {
-            let exact = rows.iter().find(|(target, _)| *target == asked.target);
-            let found = exact.or_else(|| rows.iter().find(|(target, _)| target == asked.path()));
-            found.map_or_else(Reply::not_found, |(_, reply)| reply.clone())
-        })
-    }
-
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr

@@ -19,24 +19,8 @@ pub const FIRST_MS: i64 = 1_502_928_000_000;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Intervals of fixed length and their milliseconds. Months have none, and so no made-up candles.
-pub const INTERVALS: [(&str, i64); 15] = [
-    ("1s", 1_000),
-    ("1m", 60_000),
-    ("3m", 180_000),
-    ("5m", 300_000),
-    ("15m", 900_000),
-    ("30m", 1_800_000),
-    ("1h", 3_600_000),
-    ("2h", 7_200_000),
-    ("4h", 14_400_000),
-    ("6h", 21_600_000),
-    ("8h", 28_800_000),
-    ("12h", 43_200_000),
-    ("1d", DAY_MS),
-    ("3d", 3 * DAY_MS),
-    ("1w", 7 * DAY_MS),
-];
+/// Intervals and their milliseconds.
+pub const INTERVALS: [(&str, i64); 3] = [("1m", 60_000), ("1h", 3_600_000), ("1d", DAY_MS)];
 
 /// Waves of the price: milliseconds from knot to knot, and the most that one moves it, in
 /// millionths.
@@ -252,12 +236,6 @@ impl GeneratedMarket {
         };
         (height(knot) * (every - part) + height(knot + 1) * part) / every
     }
-}
-
-/// The open time of the candle of `interval_ms` that holds `at`: weeks begin on Monday.
-pub fn slot(interval_ms: i64, at: i64) -> i64 {
-    let origin = if interval_ms == 7 * DAY_MS { 4 * DAY_MS } else { 0 };
-    (at - origin).div_euclid(interval_ms) * interval_ms + origin
 }
 
 /// Units as Binance writes them: eight places, always.

@@ -18,7 +18,6 @@
 //! - [`relay`]: `Relay`, which stands between two programs and fails as it is told to
 //! - [`redis`]: `Redis`, an installed `redis-server` in a directory of its own
 //! - [`manual`]: the examples of the manual
-//! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`schema`]: whether a value is what a JSON schema says
 //! - [`naive`]: decimals, calendars and roll-ups done the slow way
@@ -51,7 +50,6 @@ pub mod client;
 pub mod daemon;
 pub mod events;
 pub mod exchange;
-pub mod fixtures;
 pub mod generated;
 pub mod json;
 pub mod manual;
@@ -100,7 +98,6 @@ pub use daemon::{Finished, Launch, Marketd};
 pub use daemon::{await_answer, await_health, count, metrics, read, sample};
 pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
-pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
 pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use redis::{Answer, Redis};
