@@ -33,14 +33,7 @@ pub struct Answer {
 impl Answer {
     /// The value of a field that stands at most once.
     pub fn field(&self, name: &str) -> Result<Option<&str>, String> {
-        let mut values = (self.head.fields.iter())
-            .filter(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str());
-        let first = values.next();
-        match values.next() {
-            Some(_) => Err(format!("{name} stands twice")),
-            None => Ok(first),
-        }
+        single(&self.head, name)
     }
 
     /// Whether the connection ends with it.
@@ -408,7 +401,7 @@ pub fn check(
         check_tag(ask, answer, context)?;
     }
     let fields = match &ask.kind {
-        Kind::Chart(_) => chart_fields(answer)?,
+        Kind::Chart(_) => chart_fields(&answer.head)?,
         _ => ChartFields::default(),
     };
     match &ask.kind {
@@ -468,7 +461,7 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context) -> Verdict {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
         return Err(format!("for an hour it was to be\n{before}\nand now it is\n{body}"));
     }
-    if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
+    if max_age(&answer.head)?.is_some_and(|seconds| seconds >= 3600) {
         settled.insert(key, (now_ms, answer.body.clone()));
     }
     Ok(())
@@ -562,8 +555,16 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context) -> Verdict {
     ensure(justified, || format!("no reason for {}", answer.body.escape_ascii()))
 }
 
-fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
-    let field = |name: &str| answer.field(name);
+/// The value of a field that stands at most once.
+fn single<'a>(head: &'a MessageHead, name: &str) -> Result<Option<&'a str>, String> {
+    let mut values = head.fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+    let first = values.next().map(|(_, value)| value.as_str());
+    ensure(values.next().is_none(), || format!("{name} stands twice")).map(|()| first)
+}
+
+/// What the fields of a chart's head say.
+pub fn chart_fields(head: &MessageHead) -> Result<ChartFields, String> {
+    let field = |name: &str| single(head, name);
     let need = |name: &str| field(name)?.ok_or_else(|| format!("no {name}"));
     let number = |text: &str| text.parse::<i64>().map_err(|why| why.to_string());
     Ok(ChartFields {
@@ -572,13 +573,13 @@ fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
         gaps: number(need("Chart-Gaps")?)?.unsigned_abs(),
         complete: is_complete(field("Chart-Coverage")?)?,
         next: field("Link")?.map(str::to_string),
-        max_age: max_age(answer)?,
+        max_age: max_age(head)?,
     })
 }
 
 /// For how many seconds caches may keep an answer.
-fn max_age(answer: &Answer) -> Result<Option<u64>, String> {
-    let policy = answer.field("Cache-Control")?.unwrap_or_default();
+fn max_age(head: &MessageHead) -> Result<Option<u64>, String> {
+    let policy = single(head, "Cache-Control")?.unwrap_or_default();
     let age = policy.split(", ").find_map(|it| it.strip_prefix("max-age="));
     age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
 }

@@ -5,7 +5,7 @@
 //! mean. What it does to a connection, it says as steps, each after a while; the world carries
 //! them out. It knows the daemon's bytes and nothing else of it.
 
-use super::ledger::{Item, Moment, Page, Said, Word};
+use super::ledger::{Moment, Page, Said, Word};
 use super::trace::{Verdict, ensure};
 use super::truth::{Figures, Row, Truth, figures_of};
 use super::weather::{Address, Fault, Places, SECOND, Weather};
@@ -606,7 +606,7 @@ impl Truth {
                 false => (ticker.text.clone(), Some(ticker.figures.clone())),
             };
             texts.push(text);
-            items.push(Item { market, figures: figures.map(Rc::new) });
+            items.push((market, figures.map(Rc::new)));
         }
         let body = format!("[{}]", texts.join(","));
         Speech {

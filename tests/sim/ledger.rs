@@ -112,13 +112,8 @@ pub struct Quoted {
     pub received_ms: (i64, i64),
 }
 
-/// One item of a list of tickers.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub market: usize,
-    /// `None`: bent so that the daemon must refuse it.
-    pub figures: Option<Rc<Figures>>,
-}
+/// One item of a list of tickers: the market, and its figures. `None`: bent so that the daemon must refuse it.
+type Item = (usize, Option<Rc<Figures>>);
 
 /// One row of a page of candles.
 #[derive(Clone, Debug)]
@@ -411,7 +406,7 @@ impl Ledger {
         }
         match said {
             Said::Tickers(items, made_ms) => {
-                let times = items.iter().filter_map(|item| item.figures.as_ref()?.timestamp);
+                let times = items.iter().filter_map(|item| item.1.as_ref()?.timestamp);
                 let newest = times.max();
                 let before = std::mem::replace(&mut self.newest_ms, newest);
                 let goes_back = newest < before.map(|before| before - GOES_BACK_MS);
@@ -447,7 +442,7 @@ impl Ledger {
         let believed_ms = self.exchange_ms(now);
         let times = (made_ms, made_ms.max(if is_back { believed_ms } else { made_ms }));
         let mut changed = false;
-        for Item { market, figures } in items {
+        for (market, figures) in items {
             let Some(figures) = figures.filter(|_| self.is_listed(market)) else {
                 continue;
             };

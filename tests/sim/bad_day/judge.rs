@@ -3,11 +3,11 @@
 //! Owns the list of what was false. It knows the exchanges' truth and the contract, and none of the rules
 //! by which marketd comes to its claims.
 
-use super::super::charts::{ChartRow, read_rows};
+use super::super::answers::chart_fields;
+use super::super::charts::{ChartFields, ChartRow, read_rows};
 use super::super::trace::{Verdict, ensure};
 use super::host::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use crate::support::Json;
-use crate::support::message::field;
 use crate::virtual_time::Answer;
 use std::collections::BTreeMap;
 
@@ -78,26 +78,14 @@ impl Judge {
     pub fn chart(&mut self, asked: &Asked, market: &Market, stored: &[i64], answer: &Answer) {
         let length = length_of(asked.interval);
         let rows = read_rows(answer.body.as_bytes(), false).expect("a chart is a list of rows");
-        let head = &answer.head;
-        let number = |name: &str| field(&head.fields, name).and_then(|it| it.parse::<i64>().ok());
-        let chart = Chart {
-            asked,
-            market,
-            length,
-            rows: &rows,
-            stored,
-            is_complete: answer.header("Chart-Coverage") == "complete",
-            last_closed: number("Chart-Last-Closed"),
-            gaps: number("Chart-Gaps").unwrap_or(0),
-            is_settled: answer.header("Cache-Control").contains("max-age=3600"),
-        };
+        let fields = chart_fields(&answer.head).expect("a chart has these fields");
+        let chart = Chart { asked, market, length, rows: &rows, stored, fields: &fields };
         for (fault, why) in chart.faults() {
             self.check(false, fault, asked.us, || {
                 let Asked { source, interval, from, to, clock, .. } = asked;
-                let head: Vec<_> = head.fields.iter().filter(|it| it.0.starts_with("Chart")).collect();
                 format!(
                     "source {source} {} {interval} from {from:?} to {to:?}, at {clock:?}: {why}; {} rows \
-                     from {:?} to {:?} {head:?}",
+                     from {:?} to {:?} {fields:?}",
                     market.symbol,
                     rows.len(),
                     rows.first().map(|row| row.0),
@@ -142,10 +130,7 @@ struct Chart<'a> {
     length: i64,
     rows: &'a [ChartRow],
     stored: &'a [i64],
-    is_complete: bool,
-    last_closed: Option<i64>,
-    gaps: i64,
-    is_settled: bool,
+    fields: &'a ChartFields,
 }
 
 impl Chart<'_> {
@@ -175,7 +160,7 @@ impl Chart<'_> {
 
     /// Only what has closed is called closed, and something was traded in it.
     fn check_closed(&self) -> Verdict {
-        let Some(last) = self.last_closed else { return Ok(()) };
+        let Some(last) = self.fields.last_closed else { return Ok(()) };
         if last + self.length > self.asked.clock.1 + TOLERANCE_MS {
             return Err(format!("{last} is called closed"));
         }
@@ -192,11 +177,11 @@ impl Chart<'_> {
             .filter(|slot| !self.market.traded(self.length, *slot));
         // Without a begin, the answered range may reach back further than its rows.
         let most = match self.asked.from {
-            Some(_) => empty.count() as i64,
-            None => i64::MAX,
+            Some(_) => empty.count() as u64,
+            None => u64::MAX,
         };
-        if self.gaps > most {
-            return Err(format!("{} gaps, and there are {most}", self.gaps));
+        if self.fields.gaps > most {
+            return Err(format!("{} gaps, and there are {most}", self.fields.gaps));
         }
         Ok(())
     }
@@ -208,7 +193,7 @@ impl Chart<'_> {
 
     /// What is complete lacks nothing that was traded.
     fn check_complete(&self) -> Verdict {
-        if !self.is_complete {
+        if !self.fields.complete {
             return ensure(!self.asked.is_calm, || {
                 "it is not complete, though all has been well for long".to_string()
             });
@@ -224,16 +209,16 @@ impl Chart<'_> {
         for slot in self.closed() {
             let Some(shown) = self.shows(slot) else { continue };
             let open = slot * self.length;
-            if self.last_closed.is_none_or(|last| open > last) {
+            if self.fields.last_closed.is_none_or(|last| open > last) {
                 continue;
             }
             let truth = self.market.candle(self.length, slot);
             let is_final = truth.as_ref() == Some(shown);
-            let must_be = self.is_settled || self.asked.is_calm;
+            let is_settled = self.fields.max_age >= Some(3600);
+            let must_be = is_settled || self.asked.is_calm;
             if is_final || !must_be && self.market.was_told(self.length, slot, shown) {
                 continue;
             }
-            let is_settled = self.is_settled;
             return Err(format!("{open} is {shown:?} (settled: {is_settled}), truly {truth:?}"));
         }
         Ok(())
