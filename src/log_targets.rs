@@ -37,14 +37,37 @@ pub const SOURCE: &str = "source";
 pub const ALL: [&str; 11] =
     [ACCESS, CLUSTER, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE];
 
-/// Free text as the value of a key: in quotes, with escapes, so that one line stays one line.
+/// Free text as the value of a key: a text of JSON, so that one line stays one line. Characters that are not
+/// printed are escaped, because they could move the cursor of a terminal.
 pub fn quoted(text: impl Display) -> String {
-    format!("{:?}", text.to_string())
+    let mut out = String::from("\"");
+    for char in text.to_string().chars() {
+        match char {
+            '"' | '\\' => out.extend(['\\', char]),
+            '\n' => out.push_str("\\n"),
+            char if char != '\'' && char.escape_debug().len() > 1 => {
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    out += &format!("\\u{unit:04x}");
+                }
+            }
+            char => out.push(char),
+        }
+    }
+    out + "\""
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_text_is_one_of_json_and_moves_no_cursor() {
+        let text = "a\"b\\c\nd\u{7}e\u{7f}f\u{202e}g\u{e0001}'\u{e9}\u{4e2d}";
+        let told = quoted(text);
+        assert_eq!(serde_json::from_str::<String>(&told).expect("JSON"), text);
+        let expected = r#""a\"b\\c\nd\u0007e\u007ff\u202eg\udb40\udc01'"#;
+        assert_eq!(told, expected.to_string() + "\u{e9}\u{4e2d}\"");
+    }
 
     #[test]
     fn a_rule_for_one_target_matches_no_other() {

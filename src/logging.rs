@@ -9,7 +9,7 @@
 
 mod writer;
 
-use crate::config::LogFormat;
+use crate::config::{LogFormat, unquoted};
 use crate::core::LogFigures;
 use crate::json::{Object, Value as _};
 use crate::log_targets::NET;
@@ -17,7 +17,6 @@ use crate::time::{Clock, UnixMs};
 use arc_swap::ArcSwap;
 use env_filter::Filter;
 use log::{Level, Record};
-use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -180,12 +179,9 @@ impl LineFormat {
     }
 }
 
-/// The name of a field of a line, and its value.
-type Field<'a> = (&'a str, Cow<'a, str>);
-
-/// The event of a line, and its fields: see [`crate::log_targets`]. `None` if the line has no such
-/// form.
-fn fields(text: &str) -> Option<(&str, Vec<Field<'_>>)> {
+/// The event of a line, and the names and values of its fields: see [`crate::log_targets`]. `None` if the
+/// line has no such form.
+fn fields(text: &str) -> Option<(&str, Vec<(&str, String)>)> {
     let is_key =
         |key: &str| !key.is_empty() && key.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
     let begins = |text: &str| text.split_once('=').is_some_and(|(key, _)| is_key(key));
@@ -195,46 +191,27 @@ fn fields(text: &str) -> Option<(&str, Vec<Field<'_>>)> {
     let mut fields = Vec::new();
     while !rest.is_empty() {
         let (key, value) = rest.split_once('=').filter(|(key, _)| is_key(key))?;
-        let (value, after) = match value.strip_prefix('"') {
-            Some(quoted) => unquoted(quoted)?,
-            None => {
+        let (value, after) = match value.starts_with('"') {
+            true => {
+                // A text of JSON (`log_targets::quoted`), up to the next quote that is not escaped.
+                let mut is_escaped = false;
+                let end = value[1..].find(|char| {
+                    let ends = char == '"' && !is_escaped;
+                    is_escaped = char == '\\' && !is_escaped;
+                    ends
+                });
+                let (text, after) = value.split_at(end? + 2);
+                (unquoted(text)?, after.strip_prefix(' ').or(after.is_empty().then_some(""))?)
+            }
+            false => {
                 let (value, after) = value.split_once(' ').unwrap_or((value, ""));
-                (Cow::Borrowed(value), after)
+                (value.to_string(), after)
             }
         };
         fields.push((key, value));
         rest = after;
     }
     Some((event, fields))
-}
-
-/// Decodes a text that [`crate::log_targets::quoted`] made, from behind its first quote. Returns the text,
-/// and what follows it.
-fn unquoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
-    let mut value = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, char)) = chars.next() {
-        match char {
-            '"' => {
-                let after = &text[at + 1..];
-                let rest = after.strip_prefix(' ').or(after.is_empty().then_some(""))?;
-                return Some((value.into(), rest));
-            }
-            '\\' => value.push(match chars.next()?.1 {
-                'n' => '\n',
-                'r' => '\r',
-                't' => '\t',
-                '0' => '\0',
-                'u' => {
-                    let hex = chars.by_ref().map(|(_, it)| it).skip(1).take_while(|it| *it != '}');
-                    char::from_u32(u32::from_str_radix(&hex.collect::<String>(), 16).ok()?)?
-                }
-                other => other,
-            }),
-            other => value.push(other),
-        }
-    }
-    None
 }
 
 /// True if this is a number as JSON writes it.
@@ -291,7 +268,7 @@ mod tests {
             let (_, rest) = members.split_once(r#""target":"net","message":"#).expect("its begin");
             assert_eq!(rest, expected);
         };
-        let told = r#"request failed source=a what="a \"b\" c=d\n\u{1b}\\" ms=0.061 status=503 took=-2 by=0x1 at=007"#;
+        let told = r#"request failed source=a what="a \"b\" c=d\n\u001b\\" ms=0.061 status=503 took=-2 by=0x1 at=007"#;
         check(
             told,
             r#""request failed","source":"a","what":"a \"b\" c=d\u000a\u001b\\","ms":0.061,"status":503,"took":-2,"by":"0x1","at":"007""#,

@@ -8,6 +8,7 @@
 //! reports it.
 
 use super::fault::{ConfigFault, Report};
+pub(super) use crate::log_targets::quoted as text;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -184,21 +185,6 @@ pub fn unquoted(raw: &str) -> Option<String> {
     serde_json::from_str(raw).ok()
 }
 
-/// A text as JSON. All control characters are escaped, because they could move the cursor of a
-/// terminal.
-pub(super) fn text(text: &str) -> String {
-    let mut out = String::from("\"");
-    for char in text.chars() {
-        match char {
-            '"' | '\\' => out.extend(['\\', char]),
-            '\n' => out.push_str("\\n"),
-            char if char.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(char))),
-            char => out.push(char),
-        }
-    }
-    out + "\""
-}
-
 /// Values as a list: on one line if none of them is an object or a list.
 pub(super) fn list(items: &[String]) -> String {
     if items.iter().all(|item| is_leaf(item)) {
@@ -265,7 +251,7 @@ mod tests {
         assert_eq!(whole.member("text").and_then(|it| it.text()).as_deref(), Some(hard));
         assert_eq!(
             text,
-            "{\n  \"text\": \"a\\\"b\\\\c\\nd\\u0007e\\u007ff\u{202e}\",\n  \"list\": [1.50, null],\n  \"empty\": {},\n  \"none\": []\n}"
+            "{\n  \"text\": \"a\\\"b\\\\c\\nd\\u0007e\\u007ff\\u202e\",\n  \"list\": [1.50, null],\n  \"empty\": {},\n  \"none\": []\n}"
         );
     }
 }

@@ -264,7 +264,7 @@ leaves!(
 // The digits may also be a text, because some JSON writers round numbers.
 leaves!(u8 Decimal, TextForm<Self>, false, TextForm::told, TextForm::read_digits, Self::to_string);
 leaves!(UnixMs, TextForm<Self>, false, TextForm::told, TextForm::read_digits, |time: &Self| {
-    json::text(&time.to_string())
+    json::text(time)
 });
 leaves!(
     String ListenAddress Data Network Url EngineUrl,
@@ -272,5 +272,5 @@ leaves!(
     true,
     TextForm::told,
     |form: &TextForm<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
-    |value: &Self| json::text(&value.to_string())
+    |value: &Self| json::text(value)
 );

@@ -6,13 +6,12 @@
 //! Owns the poller, the core, the listeners, the connections, and the queues of connections that have
 //! something to do.
 
-use super::connection::NetConnection;
+use super::connection::{NetConnection, Opener, Progress, Transfer};
 use super::disk_thread::{self, DiskThread};
 use super::listen::{self, Listener, OwnFile, fails};
 use super::resolver::Resolver;
 use super::script_file::ScriptFile;
 use super::service_manager::{self, Notifier};
-use super::socket::{Opener, Progress, Transfer};
 use super::{process, resolver, tls};
 use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::{Broken, Core, Event, LogFigures};

@@ -2,7 +2,7 @@
 //!
 //! Each request has its own connection. The client follows no redirects and uses no proxy.
 
-use super::socket::{BlockingOpener, Stream};
+use super::connection::{BlockingOpener, Stream};
 use super::tls;
 use crate::config::{Config, Limits, Url};
 use crate::http::{

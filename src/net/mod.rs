@@ -37,14 +37,13 @@ mod replay_file;
 mod resolver;
 mod script_file;
 mod service_manager;
-mod socket;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
 /// Opens no TLS sessions. The configuration refuses every https address in a build without TLS.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    use super::socket::{BlockingOpener, Opener};
+    use super::connection::{BlockingOpener, Opener};
     use crate::config::Config;
     use crate::core::Broken;
     use crate::time::Clock;

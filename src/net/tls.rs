@@ -12,7 +12,7 @@
 //!
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
-use super::socket::{BlockingOpener, Opener, Progress, Session, Socket, Transfer};
+use super::connection::{BlockingOpener, Opener, Progress, Session, Socket, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};

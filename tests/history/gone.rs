@@ -1,9 +1,9 @@
-//! The file is removed, or replaced by another one, while it is in use.
+//! The file is removed while it is in use. How one that is replaced is noticed is tried in
+//! `tests/store/owners.rs`.
 
 use super::*;
 use crate::support::*;
 use std::path::Path;
-use std::sync::Arc;
 
 /// A daemon with 1,800 candles on disk.
 fn filled(exchange: &Binance) -> (Marketd, Value) {
@@ -58,32 +58,4 @@ fn a_file_that_is_removed_is_noticed_and_written_anew_from_memory() {
         let count = await_complete(&marketd, target).exact().items().len();
         (count == 500).then_some(())
     });
-}
-
-#[test]
-fn a_copy_that_is_put_in_its_place_is_taken_up_and_brought_up_to_date() {
-    let exchange = Binance::generated(3, 7);
-    let (marketd, _) = filled(&exchange);
-    let dir: Arc<_> = marketd.dir();
-    let path = dir.path().join(FILE);
-    let copy = dir.path().join("copy.db");
-    let shell = rusqlite::Connection::open(&path).expect("anybody may read");
-    let copied = shell.execute("VACUUM INTO ?1", [copy.to_str().expect("a text")]);
-    copied.expect("a copy");
-    drop(shell);
-    let shell = rusqlite::Connection::open(&copy).expect("a copy");
-    let emptied = "DELETE FROM candle; DELETE FROM span; UPDATE series SET candles = 0";
-    shell.execute_batch(emptied).expect("sql");
-    drop(shell);
-    std::fs::rename(&copy, &path).expect("a directory of ours");
-    look_back(&marketd);
-    marketd.await_log("file refilled", LONG);
-    await_health(&marketd, "ok");
-    assert!(count(&path) >= 1800);
-    let finished = marketd.stop(LONG);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(count(&path) >= 1800);
-    let whole = rusqlite::Connection::open(&path).expect("it is there");
-    let sound = whole.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
-    assert_eq!(sound.as_deref(), Ok("ok"));
 }

@@ -4,7 +4,6 @@ use crate::loopback::setup::*;
 use crate::running::manager::Manager;
 use crate::support::*;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// Writes another configuration in place of that one, and has it read.
 fn reload(marketd: &Marketd, config: &Value) {
@@ -186,33 +185,6 @@ fn an_exchange_may_move_and_another_may_take_its_id() {
     assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 404);
     reload_well(&marketd, &config(&[source("a", &new)]));
     await_quote(&marketd, "BTC-USDT", "a");
-}
-
-#[test]
-fn another_id_for_the_same_exchange_begins_with_what_is_left_of_its_limit() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let of = |id: &str| config(&[source(id, &exchange)]);
-    let begin = Instant::now();
-    let marketd = start(&of("a"));
-    // Quotes cost 80 units, as many as come back in a second, and 720 are there at first.
-    eventually(LONG, || (upstream(&marketd, "budgetLeft") < 80).then_some(()));
-    let polls = exchange.asked_of(binance::TICKERS).len();
-    reload_well(&marketd, &of("b"));
-    exchange.await_asked(binance::TICKERS, polls + 4, LONG);
-    let asked = exchange.asked();
-    let weight: u32 = asked.iter().map(binance::weight_of).sum();
-    let last = asked.last().expect("it was asked").at;
-    let most = 720.0 + 80.0 * last.duration_since(begin).as_secs_f64() + 80.0;
-    assert!(f64::from(weight) <= most, "{weight} units, at most {most}");
-
-    // It asks for a pause, which holds for all that ask from here.
-    exchange.fault(Fault::TooManyRequests(Some("600".to_string())));
-    eventually(LONG, || (upstream(&marketd, "rateLimited") > 0).then_some(()));
-    reload_well(&marketd, &of("c"));
-    let source = metrics(&marketd)["upstreams"][0].clone();
-    let shown = ["id", "state"].map(|key| source[key].text());
-    assert_eq!(shown, [Some("c"), Some("backoff")]);
-    assert_eq!(source["polls"].integer(), Some(0));
 }
 
 #[test]

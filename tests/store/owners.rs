@@ -174,10 +174,16 @@ fn an_empty_file_keeps_its_mode_and_a_log_without_a_file_is_set_aside() {
 fn a_file_that_loses_its_name_is_noticed_before_the_next_batch() {
     let (dir, path, mut bench) = Bench::fresh();
     bench.put(batch(0));
-    for number in 1..3 {
+    let (moved, copy) = (dir.path().join("moved.db"), dir.path().join("copy.db"));
+    for number in 1..4 {
         match number {
             1 => std::fs::remove_file(&path).expect("it is there"),
-            _ => std::fs::rename(&path, dir.path().join("moved.db")).expect("it is there"),
+            2 => std::fs::rename(&path, &moved).expect("it is there"),
+            _ => {
+                let copied = Bench::shell(&path).execute("VACUUM INTO ?1", [copy.to_str()]);
+                copied.expect("a copy");
+                std::fs::rename(&copy, &path).expect("it is there");
+            }
         }
         bench.put(batch(0));
         let failure = bench.failure().expect("it was said");

@@ -25,7 +25,7 @@ fn of_object(needed: &[String], keys: &mut dyn FnMut(&mut Visit<'_>)) -> Members
     keys(&mut |name, about, value| {
         let (expected, default) = (value.expected(), value.print());
         let about = format!("{} Expected: {expected}.", about.trim());
-        let mut members = vec![("description", text(&about))];
+        let mut members = vec![("description", text(about))];
         members.extend(of_value(&expected, value));
         // The default of an object is that of its keys.
         if value.inner() != Some("") {

@@ -5,7 +5,7 @@
 //! default, a response costs the check of one flag.
 //!
 //! It never writes a client's bytes unescaped: a byte that is not visible ASCII, a quote or a backslash is
-//! written like `\x0a`, and a long target is cut. So one line is one response.
+//! written like `\u000a`, and a long target is cut. So one line is one response.
 
 use crate::core::clients::address_counts::shown;
 use crate::log_targets::ACCESS;
@@ -99,7 +99,7 @@ fn show(text: &mut String, bytes: &[u8], most: usize) {
     for byte in bytes.iter().take(most) {
         match byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\') {
             true => text.push(char::from(*byte)),
-            false => text.push_str(&format!("\\x{byte:02x}")),
+            false => text.push_str(&format!("\\u{byte:04x}")),
         }
     }
     if bytes.len() > most {
@@ -127,13 +127,13 @@ mod tests {
             let plain = (0x21..=0x7e).contains(&byte) && byte != b'"' && byte != b'\\';
             let shown = match plain {
                 true => char::from(byte).to_string(),
-                false => format!("\\x{byte:02x}"),
+                false => format!("\\u{byte:04x}"),
             };
             assert_eq!(text, format!("method=GET target=\"/{shown}z\""));
         }
         let text = describe(&head(&[1; 9000]));
-        assert!(text.starts_with("method=GET target=\"\\x01\\x01"));
-        assert_eq!(text.len(), 19 + 4 * TARGET_BYTES + 4);
+        assert!(text.starts_with("method=GET target=\"\\u0001\\u0001"));
+        assert_eq!(text.len(), 19 + 6 * TARGET_BYTES + 4);
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
         }
         let check = |head: &[u8], expected: &str| assert_eq!(describe(head), expected);
         check(b"BREW /x HTTP/1.1\r\n", "method=BREW target=\"/x\"");
-        check(b"\r\n!#$%&'*+ /\xff\" HTTP/1.1", "method=!#$%&'*+ target=\"/\\xff\\x22\"");
-        check(b"\xfe\"\n", "method=\\xfe\\x22 target=\"\"");
+        check(b"\r\n!#$%&'*+ /\xff\" HTTP/1.1", "method=!#$%&'*+ target=\"/\\u00ff\\u0022\"");
+        check(b"\xfe\"\n", "method=\\u00fe\\u0022 target=\"\"");
         let long = [b"M".repeat(9000), b" /".to_vec()].concat();
         check(&long, &format!("method={}... target=\"/\"", "M".repeat(METHOD_BYTES)));
     }

@@ -75,8 +75,12 @@ pub struct Lease {
     /// The node that had the lease and did not let it go: it may still be collecting for itself. From that
     /// time on, a node that is not lost has sent a heartbeat since it lost the lease.
     pub rival: Option<(String, Mono)>,
-    /// The sizes of its stream.
-    pub size: StreamSize,
+    /// The mean bytes of an entry of its stream.
+    pub mean_bytes: u64,
+    /// The entries of the last poll.
+    pub last_poll: u64,
+    /// The entries of the running poll so far.
+    pub this_poll: u64,
 }
 
 /// The nodes that the last heartbeat told of, by their names.
@@ -115,17 +119,6 @@ pub fn node_of(run: &str) -> &str {
     run.rsplit_once('#').map_or("", |(node, _)| node)
 }
 
-/// Sizes of a stream.
-#[derive(Debug, Default)]
-pub struct StreamSize {
-    /// The mean bytes of an entry.
-    mean_bytes: u64,
-    /// The entries of the last poll.
-    last_poll: u64,
-    /// The entries of the running poll so far.
-    this_poll: u64,
-}
-
 impl Lease {
     /// The epoch of this node's lease, if that holds.
     pub fn epoch(&self, now: Mono) -> Option<u64> {
@@ -159,15 +152,13 @@ impl Lease {
     /// Counts an entry of this many bytes. Returns how many entries the stream keeps: as many as fit into
     /// `STREAM_BYTES`, at most `MOST_ENTRIES`, but in any case three polls and 16 more.
     pub fn keep(&mut self, bytes: usize, is_first: bool) -> u64 {
-        let size = &mut self.size;
-        size.mean_bytes = (size.mean_bytes * 7 + bytes as u64) / 8;
+        self.mean_bytes = (self.mean_bytes * 7 + bytes as u64) / 8;
         if is_first {
-            size.last_poll = std::mem::take(&mut size.this_poll);
+            self.last_poll = std::mem::take(&mut self.this_poll);
         }
-        size.this_poll += 1;
-        let polls = 3 * size.last_poll.max(size.this_poll) + 16;
-        let most = MOST_ENTRIES.max(polls);
-        (STREAM_BYTES / size.mean_bytes.max(1)).clamp(polls, most)
+        self.this_poll += 1;
+        let polls = 3 * self.last_poll.max(self.this_poll) + 16;
+        (STREAM_BYTES / self.mean_bytes.max(1)).clamp(polls, MOST_ENTRIES.max(polls))
     }
 }
 

@@ -4,7 +4,7 @@
 //! checkpoint. A file that is not marketd's, is newer, or is damaged is refused and left unchanged.
 //! Nothing here repairs a file. A new file gets its name only when it is complete.
 //!
-//! It knows nothing of candles: `write.rs` and `read.rs` write and read them.
+//! It knows nothing of candles: `tables.rs` reads and writes them.
 
 use super::header::{Lock, Look, beside, damaged, log_of, look};
 use super::schema::{self, MIGRATIONS};

@@ -10,7 +10,7 @@
 //! ```text
 //! tools                what a person does with the file
 //! file                 opens and closes the file
-//! schema, read, write  the tables; reads; writes
+//! schema, tables       the tables; reads and writes
 //! header               the first check of the file, and its lock
 //! row                  rows and records; the series, their ids and covered times; the checksum of a row
 //! sqlite               the only file that names SQLite
@@ -18,14 +18,13 @@
 
 mod file;
 mod header;
-mod read;
 mod row;
 mod schema;
 mod sqlite;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod write;
 
 pub use file::check;
 pub use sqlite::sqlite_version;
@@ -65,12 +64,12 @@ pub(super) fn run(
                 holder.replies.send(Reply::Loaded(result));
             }
             DiskJob::Read(read) => {
-                let result = holder.with(|file, _| read::rows(&file.db, &read));
+                let result = holder.with(|file, _| tables::rows(&file.db, &read));
                 holder.replies.send(Reply::Rows { ticket: read.ticket, result });
             }
             DiskJob::Write(batch) => {
                 let result = holder
-                    .with(|HistoryFile { db, .. }, _| db.transaction(|| write::apply(db, &batch)));
+                    .with(|HistoryFile { db, .. }, _| db.transaction(|| tables::apply(db, &batch)));
                 let is_written = result.is_ok();
                 holder.replies.send(Reply::Written { batch, result });
                 // The checkpoint comes after the reply, so that it delays only later jobs.
@@ -99,9 +98,9 @@ fn log_checkpoint(moved: &Result<(), StoreError>, worked: bool) {
 }
 
 fn load(file: &mut HistoryFile, replies: &Replies) -> Result<Loaded, StoreError> {
-    let (heads, odd) = read::heads(&file.db)?;
-    let (quotes, odd_quotes) = read::records(&file.db)?;
-    let (markets, odd_markets) = read::records(&file.db)?;
+    let (heads, odd) = tables::heads(&file.db)?;
+    let (quotes, odd_quotes) = tables::records(&file.db)?;
+    let (markets, odd_markets) = tables::records(&file.db)?;
     let unsound = odd + odd_quotes + odd_markets;
     let loaded = Loaded { series: heads.len(), quotes: quotes.len(), unsound };
     in_pieces(heads, |piece| replies.send(Reply::Heads(piece)));

@@ -1,7 +1,7 @@
 //! What is written to the tables and read back, against a model that does everything slot by slot.
 
 use super::sqlite::Database;
-use super::{read, schema, write};
+use super::{schema, tables};
 use crate::decimal::Decimal;
 use crate::history::testing::{Model, candle, random_changes, series};
 use crate::history::{
@@ -25,18 +25,18 @@ fn filled(interval: Stored, slots: Range<i64>) -> (Database, SeriesName) {
     let mut batch = Batch::default();
     let candles = slots.clone().map(|slot| (slot, Some(candle(interval, slot, 7))));
     batch.of(&name).answered(slots, candles);
-    write::apply(&db, &batch).expect("sound tables");
+    tables::apply(&db, &batch).expect("sound tables");
     (db, name)
 }
 
 fn heads(db: &Database) -> Vec<SeriesHead> {
-    let (heads, unsound) = read::heads(db).expect("sound tables");
+    let (heads, unsound) = tables::heads(db).expect("sound tables");
     assert_eq!(unsound, 0);
     heads
 }
 
 fn count_heads(db: &Database) -> (usize, u64) {
-    let (heads, unsound) = read::heads(db).expect("sound tables");
+    let (heads, unsound) = tables::heads(db).expect("sound tables");
     (heads.len(), unsound)
 }
 
@@ -52,7 +52,7 @@ fn read_all(db: &Database, name: &SeriesName) -> Rows {
 
 fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
     let read = ReadJob { ticket: 0, series: name.clone(), slots, limit, keep };
-    read::rows(db, &read).expect("sound tables")
+    tables::rows(db, &read).expect("sound tables")
 }
 
 /// The tables hold what the model says, count and coverage included.
@@ -84,7 +84,7 @@ fn what_is_written_is_read_back_whatever_the_order() {
             *batch.of(&name) = random_changes(&mut rng);
             let before = model.candles.clone();
             model.apply(batch.of(&name));
-            let written = write::apply(&db, &batch).expect("sound tables");
+            let written = tables::apply(&db, &batch).expect("sound tables");
             let grown = model.candles.len() as i64 - before.len() as i64;
             assert_eq!(written.inserted as i64 - written.removed as i64, grown);
             check(&db, &name, &model, &format!("seed {seed} round {round}"));
@@ -95,7 +95,7 @@ fn what_is_written_is_read_back_whatever_the_order() {
         for (slot, candle) in candles {
             again.of(&name).answered(slot..slot + 1, [(slot, Some(candle))]);
         }
-        let written = write::apply(&db, &again).expect("sound tables");
+        let written = tables::apply(&db, &again).expect("sound tables");
         assert_eq!((written.inserted, written.updated, written.removed), (0, 0, 0));
     }
 }
@@ -109,11 +109,11 @@ fn an_eviction_takes_the_coverage_with_it() {
     let traded = (0..300).filter(|slot| slot % 3 != 0);
     let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
     batch.of(&name).answered(0..300, candles);
-    write::apply(&db, &batch).expect("sound tables");
+    tables::apply(&db, &batch).expect("sound tables");
     let evict = |before: i64| {
         let mut batch = Batch::default();
         batch.of(&name).evict(before);
-        let mut written = write::apply(&db, &batch).expect("sound tables");
+        let mut written = tables::apply(&db, &batch).expect("sound tables");
         let (series, extent) = written.extents.remove(0);
         assert_eq!((&series, written.evicted), (&name, written.removed));
         (extent, written.evicted)
@@ -215,16 +215,16 @@ fn rows_that_make_no_sense_are_passed_over_and_counted() {
     assert_eq!(rows.unsound, [1, 2, 3, 5, 100]);
     let newest = read(&db, &name, 0..200, 100, Edge::Newest);
     assert_eq!((newest.candles, newest.unsound), (rows.candles, rows.unsound));
-    let (told, unsound) = read::heads(&db).expect("sound tables");
+    let (told, unsound) = tables::heads(&db).expect("sound tables");
     assert_eq!((told.len(), unsound), (1, 5));
     assert_eq!(spans(&told[0]), [(0, 20)]);
-    assert_eq!(read::records::<SavedQuote>(&db), Ok((vec![], 2)));
+    assert_eq!(tables::records::<SavedQuote>(&db), Ok((vec![], 2)));
     // What is said anew heals it, and what was never said goes when something is put over it.
     let candles = (0..200).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
     let mut batch = Batch::default();
     batch.of(&name).forget(3..4);
     batch.of(&name).answered(0..200, candles);
-    write::apply(&db, &batch).expect("sound tables");
+    tables::apply(&db, &batch).expect("sound tables");
     let rows = read_all(&db, &name);
     assert_eq!((rows.candles.len(), rows.unsound), (200, vec![]));
     assert_eq!(count_heads(&db), (1, 2));
@@ -260,8 +260,8 @@ fn a_quote_comes_back_as_it_was() {
         batch.quotes.insert(name, SavedQuote { ticker, received_at });
     }
     for _ in 0..2 {
-        write::apply(&db, &batch).expect("sound tables");
-        let (quotes, _) = read::records(&db).expect("sound tables");
+        tables::apply(&db, &batch).expect("sound tables");
+        let (quotes, _) = tables::records(&db).expect("sound tables");
         assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());
     }
 }

@@ -10,7 +10,7 @@ use super::file::{
 };
 use super::header::{beside, log_of, look};
 use super::sqlite::{Database, OpenFlags};
-use super::{read, write};
+use super::tables;
 use crate::history::{
     Batch, OpenError, QuoteName, SavedQuote, SeriesHead, SeriesName, StoreError, Unusable,
 };
@@ -103,7 +103,7 @@ impl HistoryReader {
     /// # Errors
     /// If the file cannot be read.
     pub fn series(&self) -> Result<Vec<SeriesHead>, OpenError> {
-        let read = read::heads(&self.db);
+        let read = tables::heads(&self.db);
         Ok(read.map_err(|error| Unusable::from(error).at(&self.path))?.0)
     }
 
@@ -119,7 +119,7 @@ impl HistoryReader {
         mut tell: impl FnMut(&Candle),
     ) -> Result<usize, OpenError> {
         let mut unsound = 0;
-        let read = read::pages(&self.db, series, slots, |page| {
+        let read = tables::pages(&self.db, series, slots, |page| {
             page.candles.iter().for_each(&mut tell);
             unsound += page.unsound.len();
             Ok(())
@@ -131,16 +131,16 @@ impl HistoryReader {
 
 fn markets(db: &Database) -> Result<StoredMarkets, StoreError> {
     let mut all = StoredMarkets::new();
-    for SeriesHead { series, extent, .. } in read::heads(db)?.0 {
+    for SeriesHead { series, extent, .. } in tables::heads(db)?.0 {
         let stored = (series.interval, extent.count);
         all.entry(market(series)).or_default().series.push(stored);
     }
-    for (name, _) in read::records::<SavedQuote>(db)?.0 {
+    for (name, _) in tables::records::<SavedQuote>(db)?.0 {
         all.entry(name).or_default().has_quote = true;
     }
     // A file of version 1 does not have this table, and reading does not upgrade it.
     if db.number("SELECT count(*) FROM sqlite_schema WHERE name = 'market'")? > 0 {
-        for (name, _) in read::records::<MarketRules>(db)?.0 {
+        for (name, _) in tables::records::<MarketRules>(db)?.0 {
             all.entry(name).or_default().has_rules = true;
         }
     }
@@ -231,9 +231,9 @@ pub fn rename(
         };
         let name = |name: &QuoteName| QuoteName { source: new.into(), ..name.clone() };
         let mut batch = Batch::default();
-        let quotes = read::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
+        let quotes = tables::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
         batch.quotes.extend(quotes.map(|(it, quote)| (name(&it), quote)));
-        let rules = read::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
+        let rules = tables::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
         batch.markets.extend(rules.map(|(it, rules)| (name(&it), rules)));
         db.transaction(|| {
             for (QuoteName { source, symbol }, stored) in &moved {
@@ -243,7 +243,7 @@ pub fn rename(
                     rename_series(db, &SeriesName { source, symbol, interval }, new)?;
                 }
             }
-            write::apply(db, &batch)?;
+            tables::apply(db, &batch)?;
             moved.keys().try_for_each(|name| remove(db, name))
         })?;
         let mut has = markets(db)?;
@@ -294,7 +294,7 @@ fn remove(db: &Database, market: &QuoteName) -> Result<(), StoreError> {
 /// Moves the candles of a series to another source, page by page, so that the file does not grow.
 fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<(), StoreError> {
     let renamed = SeriesName { source: new.into(), ..series.clone() };
-    read::pages(db, series, i64::MIN..i64::MAX, |page| {
+    tables::pages(db, series, i64::MIN..i64::MAX, |page| {
         let mut batch = Batch::default();
         batch.of(series).forget(page.slots);
         let changes = batch.of(&renamed);
@@ -307,6 +307,6 @@ fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<(), St
         for slot in page.unsound {
             changes.forget(slot..slot.saturating_add(1));
         }
-        write::apply(db, &batch).map(|_| ())
+        tables::apply(db, &batch).map(|_| ())
     })
 }

@@ -331,6 +331,10 @@ fn a_partition_leaves_both_sides_with_data_and_within_the_budget() {
     }
     world.run(90_000);
     world.is_fresh(12_000);
+    for (source, at) in cut.into_iter().enumerate() {
+        let both = world.collectors(source);
+        assert!(both.contains(&at) && both.len() > 1, "for itself, and for all others: {both:?}");
+    }
     for at in cut {
         world.node(at).is_cut = false;
     }

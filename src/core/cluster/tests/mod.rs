@@ -616,18 +616,6 @@ fn without_engine_collectors_go_on_and_followers_begin_once_their_quotes_are_sta
 }
 
 #[test]
-fn a_collector_that_is_cut_off_collects_for_itself_and_its_late_entries_are_refused() {
-    let mut world = World::settled(2);
-    let cut = world.collectors(0)[0];
-    world.node(cut).is_cut = true;
-    world.run(20_000);
-    let both = world.collectors(0);
-    assert_eq!(both, [0, 1], "one for all, one for itself");
-    world.node(cut).is_cut = false;
-    world.comes_together(10_000, 2600);
-}
-
-#[test]
 fn lost_replies_slow_replies_and_trimmed_streams_change_nothing() {
     let mut world = World::settled(3);
     for _ in 0..5 {
