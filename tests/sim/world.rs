@@ -105,7 +105,7 @@ pub struct World {
     /// Turns since something last happened, and turns at this very moment.
     pub idle_turns: (u64, u32),
     pub repeated_turns: u32,
-    /// Whether a turn ended early and has more to do.
+    /// All turns.
     pub turns: u64,
     pub answers: usize,
     /// Things that have happened.
