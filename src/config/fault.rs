@@ -100,7 +100,7 @@ pub struct Report {
     /// Number of faults above [`FAULTS_MAX`].
     more: usize,
     /// Every key that the file may have: the path of its object (empty: the whole file), and its name.
-    keys: Vec<(String, &'static str)>,
+    pub(super) keys: Vec<(String, &'static str)>,
 }
 
 impl Report {
@@ -109,12 +109,6 @@ impl Report {
         self.file = Some(file.to_string());
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         self.lines = std::iter::once(0).chain(ends).collect();
-    }
-
-    /// Sets the keys that the file may have: the path of the object of each (empty: the whole file), and its
-    /// name.
-    pub(super) fn note_keys(&mut self, keys: Vec<(String, &'static str)>) {
-        self.keys = keys;
     }
 
     /// The end of the message for an unknown key. It names a known key with a similar name, or else the

@@ -325,9 +325,8 @@ impl<'a> Loader<'a> {
 
 /// Reads the keys of a file of this name and text.
 pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
-    let mut keys = Vec::new();
-    list_keys("", &mut (&mut Config::default(), &()), &mut keys);
-    report.note_keys(keys);
+    report.keys.clear();
+    list_keys("", &mut (&mut Config::default(), &()), &mut report.keys);
     read_text(&mut (config, &()), name, text, report);
 }
 

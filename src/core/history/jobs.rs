@@ -245,7 +245,10 @@ impl Missing {
     pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
         match writer.batch.is_empty() && !writer.is_writing() {
             true => on_disk_again(cx),
-            false => self.refilled_with = Some(writer.last_number()),
+            // What is gathered now is in the next batch.
+            false => {
+                self.refilled_with = Some(writer.sent + u64::from(!writer.batch.is_empty()));
+            }
         }
     }
 

@@ -118,11 +118,6 @@ impl Writer {
         self.writing.is_some()
     }
 
-    /// The number of the batch that will hold what is gathered now.
-    pub fn last_number(&self) -> u64 {
-        self.sent + u64::from(!self.batch.is_empty())
-    }
-
     /// The gathered changes of a series. A flush is due.
     pub fn changes(&mut self, key: SeriesKey, cx: &Context) -> &mut Changes {
         self.flush_soon(cx.now);
