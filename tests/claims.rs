@@ -332,6 +332,22 @@ fn one_silence_does_not_survive_a_restart_as_knowledge() {
     world.check_settled(at - 50, at);
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_chart_with_too_few_rows_reads_older_ones_from_the_file_and_requests_no_older_ones() {
+    let mut world = World::with_file(1200);
+    world.exchange.holes = vec![world.current() - 50];
+    world.run(600);
+    world.restart(1000);
+    world.run(5);
+    world.pages();
+    assert_eq!(world.chart("&limit=200").rows.len(), 200);
+    world.run(5);
+    let pages = world.pages();
+    let oldest = world.current() - 1300;
+    assert!(pages.iter().all(|(first, _)| *first > oldest), "{pages:?} and not before {oldest}");
+}
+
 /// A world whose file holds 51 minutes, the last of them, their chart, and an exchange that has no candles
 /// any more.
 #[cfg(feature = "sqlite")]

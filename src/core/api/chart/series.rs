@@ -127,9 +127,9 @@ impl<'v> SeriesView<'v> {
     }
 
     /// The newest candles in the file before the slots that were read. A chart reads them if it has fewer
-    /// candles than its limit, because nobody traded in some slots, or because some slots are unknown. `None`
-    /// if the chart has enough candles, or the file has no older one. `start`: the first slot that was read,
-    /// if it is not the first needed slot.
+    /// candles than its limit, because nobody traded in some slots, or because some slots are unknown. The
+    /// exchange is not asked for slots before those in the file. `None` if the chart has enough candles, or the
+    /// file has no older one. `start`: the first slot that was read, if it is not the first needed slot.
     pub fn older(
         &self,
         spec: &ChartSpec,
@@ -141,8 +141,10 @@ impl<'v> SeriesView<'v> {
         }
         let range = self.floor()..start.unwrap_or_else(|| self.needed(spec).start);
         let unread = self.newest_uncovered(range)?;
-        let end = self.charts.archived(self.key)?.within(unread.clone()).last()?.end;
-        Some(last_stretch(unread.start..end))
+        let stored = self.charts.archived(self.key)?;
+        let end = stored.within(unread.clone()).last()?.end;
+        let first = stored.within(last_stretch(unread.start..end)).next()?;
+        Some(first.start..end)
     }
 
     /// The newest candles in the file, as many as a chart needs. `None` if the chart does not end with the
