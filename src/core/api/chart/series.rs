@@ -128,8 +128,8 @@ impl<'v> SeriesView<'v> {
 
     /// The newest candles in the file before the slots that were read. A chart reads them if it has fewer
     /// candles than its limit, because nobody traded in some slots, or because some slots are unknown. The
-    /// exchange is not asked for slots before those in the file. `None` if the chart has enough candles, or the
-    /// file has no older one. `start`: the first slot that was read, if it is not the first needed slot.
+    /// exchange is not asked for slots before those in the file. `None` if the chart has enough candles, or
+    /// the file has no older one. `start`: the first slot that was read, if it is not the first needed slot.
     pub fn older(
         &self,
         spec: &ChartSpec,
