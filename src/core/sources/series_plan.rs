@@ -209,7 +209,7 @@ pub fn refreshed_from(series: &Series, current: i64, rows: i64) -> i64 {
 
 /// Widens a missing part to the known candles next to it. If none is known behind it, one slot more is added,
 /// whose candle tells that the candles before it are final. Other missing slots before the part, down to the
-/// known candles, come along if the page has room.
+/// known candles, come along if the page has room; of the known ones, all that are not final.
 pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Range<i64> {
     let before = part.start - 1;
     let start = match series.unknown(before..part.start).is_empty() {
@@ -225,8 +225,10 @@ pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Ra
     // The forming candle, too, tells that the slots before it are empty.
     let end = if part.end == current { end.max(current + 1) } else { end.min(current + 1) };
     let room = (rows - (end - start)).max(0);
-    let known = series.covered().within(start.saturating_sub(room)..start).next_back();
-    known.filter(|it| it.end < start).map_or(start, |it| it.end - 1)..end
+    let oldest = start.saturating_sub(room);
+    let known = series.covered().within(oldest..start).next_back().filter(|it| it.end < start);
+    let known = known.map(|it| series.unsettled_before(it.end - 1));
+    known.filter(|known| *known >= oldest).unwrap_or(start)..end
 }
 
 /// When the newest candles of a series are read next.
@@ -276,5 +278,9 @@ mod tests {
         series.ingest_whole(10..41, &minutes(10..41), minute(900), None);
         assert_eq!(widened(&series, 100..120, 900, 79), 100..121, "it would not fit");
         assert_eq!(widened(&series, 100..120, 900, 81), 40..121);
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.ingest_whole(10..41, &minutes(10..41), minute(41), None);
+        assert_eq!(widened(&series, 100..120, 900, 81), 100..121, "39 would stay as it is");
+        assert_eq!(widened(&series, 100..120, 900, 82), 39..121);
     }
 }
