@@ -183,7 +183,7 @@ fn faults_are_one_line_each_with_exit_code_2_and_warnings_are_told_as_such() {
         file("good.json", "{ \"sources\": [ { \"dialect\": \"demo\",\n \"pollMs\": 6000 } ] }");
     let (code, out, err) = run_with(&["--check"], &[("MARKETD_CONFIG", &path)]);
     assert_eq!((code, out.as_str()), (0, "the configuration is good\n"));
-    let expected = "sources[0].pollMs: 6000 is not below staleAfterMs (5000): every quote turns stale between two polls";
+    let expected = "sources[0].pollMs: 6000 is at least staleAfterMs (5000): every quote turns stale between two polls";
     assert_eq!(err, format!("warning: {path}:2: {expected}\n"));
 }
 

@@ -484,7 +484,7 @@ mod history {
     fn prune_needs_to_be_told_what_is_tracked() {
         let history = History::filled();
         std::fs::write(history.dir.path().join("none.json"), "{}").expect("a file");
-        let expected = "expected --config or --source, which say what is tracked, found neither\n";
+        let expected = "expected --config or --source: they name the markets to keep\n";
         let none = ["--yes", "--config", "none.json"];
         for words in [&[][..], &["--yes"], &["--yes", "--demo"], &none] {
             let words = [&["prune", "--data", "history.db"], words].concat();

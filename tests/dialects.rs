@@ -508,6 +508,6 @@ fn one_market_a_call_and_five_requests_a_minute_are_enough_for_two_markets() {
     let (url, symbols) = ("http://127.0.0.1:9", ["EUR/USD", "GBP/USD"]);
     let source = json!({ "dialect": "./slow.json", "url": url, "symbols": symbols });
     let told = launch.config(json!({ "sources": [source] })).run().stderr;
-    let spaced = "polls are spaced to 24000 ms, and quotes turn stale between them";
+    let spaced = "it is polled every 24000 ms, and quotes turn stale between two polls";
     assert!(told.contains(spaced), "{told}");
 }

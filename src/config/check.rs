@@ -55,7 +55,7 @@ pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Rep
         report.fault("demo.replay", message);
     }
     if config.tls.ca_file.is_some() && !tls_available() {
-        let message = "this build cannot speak https, so it is not used";
+        let message = "this build cannot speak https, so the file is not used";
         report.warn("tls.caFile", message);
     }
 }
@@ -68,7 +68,8 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
     }
     if source.dialect == DEMO {
         if source.url.is_some() {
-            report.fault(&of("url"), "the demo exchange has no address of its own");
+            report
+                .fault(&of("url"), "the demo exchange takes no url; demo.listen sets its address");
         }
     } else if let Some(dialect) = dialect_of(source, dialects) {
         let (key, url) = match &source.url {
@@ -145,7 +146,7 @@ fn check_listeners(config: &Config, report: &mut Report) {
     let is_free = matches!(listen, ListenAddress::Tcp(address) if address.port() == 0);
     if config.ecosystem_listen.as_ref() == Some(listen) && !is_free {
         let message = format!(
-            "{listen} is the address of listen already; leave this out to serve everything there"
+            "{listen} is already the address of listen, which serves everything without ecosystemListen"
         );
         report.fault("ecosystemListen", message);
     }
@@ -190,7 +191,7 @@ fn check_limits(config: &Config, report: &mut Report) {
     let symbols: usize = sources.map(|source| source.symbols.len()).sum();
     let (series, most) = (symbols * Stored::ALL.len(), limits.candle_series);
     if series > most {
-        let then = "the last ones get no candles";
+        let then = "the last symbols get no candles";
         let message = format!("{most} is below the {series} series of the listed symbols: {then}");
         report.warn("limits.candleSeries", message);
     }
@@ -200,7 +201,7 @@ fn check_limits(config: &Config, report: &mut Report) {
 fn warn_of_trust(config: &Config, report: &mut Report) {
     for (at, network) in config.trusted_proxies.iter().enumerate() {
         if network.0.prefix_len() == 0 {
-            let message = format!("{network} has every address: each client may claim any address");
+            let message = format!("{network} trusts every peer: each client can claim any address");
             report.warn(&format!("trustedProxies[{at}]"), message);
         }
     }
@@ -215,9 +216,9 @@ fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
         }
     };
     let is_set = source.poll != Poll::Auto;
-    let is = format!("{poll} is not below staleAfterMs ({stale})");
+    let is = format!("{poll} is at least staleAfterMs ({stale})");
     warn(is_set && poll >= stale, "pollMs", is, "every quote turns stale between two polls");
-    let is = format!("{poll} is not below frozenAfterMs ({frozen})");
+    let is = format!("{poll} is at least frozenAfterMs ({frozen})");
     warn(is_set && poll >= frozen, "pollMs", is, "the source counts as frozen between two polls");
     let is = format!("{timeout} is above staleAfterMs ({stale})");
     let then = "quotes turn stale while one slow request is awaited";
@@ -253,8 +254,8 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     if dialect.symbol_cost > 0 && (source.symbols.is_empty() || !source.quote_assets.is_empty()) {
         let each = time_for(dialect.symbol_cost).as_micros();
         let most = source.stale_after.as_micros() / each.max(1);
-        let what = format!("{name} is asked for each listed market by itself");
-        let then = format!("of more than {most}, quotes turn stale within a round");
+        let what = format!("{name} needs one request for each listed market");
+        let then = format!("with more than {most} markets, quotes turn stale within a round");
         report.warn(&format!("{path}.quoteAssets"), format!("{what}: {then}"));
     }
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
@@ -267,14 +268,14 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     let (round, half) = (time_for(cost), time_for(cost.saturating_mul(2)));
     let pace = |pause: Duration| {
         let is_late = pause >= source.stale_after;
-        let then = if is_late { ", and quotes turn stale between them" } else { "" };
+        let then = if is_late { ", and quotes turn stale between two polls" } else { "" };
         format!("{} ms{then}", pause.as_micros().div_ceil(1000))
     };
     let message = match source.poll {
         Poll::Every(poll) if round > poll => {
             let (poll, round) = (poll.as_millis(), pace(round));
             format!(
-                "polling every {poll} ms exceeds the rate limit of {name}: polls are spaced to {round}"
+                "polling every {poll} ms exceeds the rate limit of {name}: it is polled every {round}"
             )
         }
         Poll::Every(poll) if round * 100 / PERCENT_QUOTES > poll => {
@@ -283,9 +284,9 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
                 |cost: u32, per: Duration| u128::from(cost) * minute / per.as_millis().max(1);
             let (spent, all, half) = (each(cost, poll), each(units, per), pace(half));
             let what =
-                format!("polling every {} ms takes {spent} of {all} units", poll.as_millis());
+                format!("polling every {} ms needs {spent} of the {all} units", poll.as_millis());
             let then = format!(
-                "more than quotes get while candles wait: they take half of them every {half}"
+                "and quotes get at most {PERCENT_QUOTES} % while candles wait: half is a poll every {half}"
             );
             format!("{what} that {name} permits in {minute} ms, {then}")
         }
@@ -303,7 +304,8 @@ fn warn_of_history(config: &Config, report: &mut Report) {
         let path = format!("history.{}.backfill", interval.name());
         // A default is clipped without a warning.
         if depth.backfill > depth.keep && report.is_given(&path) {
-            let message = format!("{} is clipped to keep ({})", depth.backfill, depth.keep);
+            let message =
+                format!("{} is above keep ({}), which is used", depth.backfill, depth.keep);
             report.warn(&path, message);
         }
     }

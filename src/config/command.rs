@@ -339,7 +339,7 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     }
     let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it))).collect();
     let interval = STORED.parse(flags.value("--interval").unwrap_or_default());
-    let interval = interval.map_err(|message| message + ": all others are made of these");
+    let interval = interval.map_err(|message| message + ": only these are stored");
     let interval = report.accept("--interval", interval);
     let time = |name: &str, other: i64| match flags.value(name) {
         Some(text) => TIME.parse(text),

@@ -93,7 +93,10 @@ pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFau
     // already.
     let real = std::fs::canonicalize(name).unwrap_or_else(|_| name.into());
     if std::fs::symlink_metadata(real).is_ok_and(|it| it.file_type().is_fifo()) {
-        return Err(fault(None, "a FIFO, which is not read".to_string()));
+        return Err(fault(
+            None,
+            "a FIFO: only regular files and the pipes of a shell are read".to_string(),
+        ));
     }
     let mut bytes = Vec::new();
     File::open(name)

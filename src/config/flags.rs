@@ -76,10 +76,10 @@ pub(super) const FLAGS: &[Flag] = &[
     DATA,
     DEMO_FLAG,
     Flag { key: "demo.seed", ..flag("--demo-seed", "N", "The same seed gives the same prices") },
-    Flag { key: "demo.at", ..flag("--demo-at", "TIME", "Start its clock at this time: 2026-11-22,\n\
+    Flag { key: "demo.at", ..flag("--demo-at", "TIME", "Start the demo at this time: 2026-11-22,\n\
         2026-11-22T09:00:00Z, seconds or milliseconds") },
     Flag { key: "demo.speed",
-        ..flag("--demo-speed", "N", "Run its clock N times as fast; 0 stops it") },
+        ..flag("--demo-speed", "N", "Run the clock of the demo N times as fast; 0 stops it") },
     SOURCE,
     SYMBOLS,
     Flag { variable: "MARKETD_CLUSTER", key: "cluster.url",
@@ -95,8 +95,8 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("--check", "", "Check the configuration, report every fault, and exit"),
     flag("--print-config", "", "Print the effective configuration as JSON, and exit"),
     HELP,
-    Flag { short: "-V", ..flag("--version", "", "Print the version, the features and SQLite's version, \
-        and exit") },
+    Flag { short: "-V", ..flag("--version", "", "Print the versions of marketd and SQLite, the commit,\n\
+        and the features, and exit") },
 ];
 
 /// A task besides serving. `command` does it.
@@ -133,9 +133,9 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         about: "Make process PID reload its configuration, and wait;\nexit with 1 if it refuses" },
     Subcommand { name: "export", words: &[], flags: &[
             CONFIG, DATA,
-            Flag { is_repeated: true, ..flag("--symbol", "A,B,...", "Of these markets; * for all") },
+            Flag { is_repeated: true, ..flag("--symbol", "A,B,...", "Candles of these markets; * for all") },
             flag("--interval", "INTERVAL", "1m, 1h or 1d, which are stored"),
-            flag("--id", "SOURCE", "Of this source; without it, of the first with candles:\n\
+            flag("--id", "SOURCE", "Candles of this source; without it, of the first with candles:\n\
                 first the configured ones, then the others in the file"),
             flag("--from", "TIME", "From this time on: 2026-11-22, 2026-11-22T09:00:00Z,\n\
                 seconds or milliseconds"),
@@ -149,7 +149,7 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         about: "Copy the history file to FILE, also while marketd runs" },
     Subcommand { name: "prune", words: &[], flags: &[
             CONFIG, DATA, DEMO_FLAG, SOURCE, SYMBOLS,
-            flag("--yes", "", "Remove it; without it, nothing is changed"),
+            flag("--yes", "", "Remove the data; without --yes, nothing is changed"),
             DRY_RUN, HELP,
         ],
         about: "Remove the stored data of markets that no source tracks" },
@@ -269,9 +269,7 @@ pub(super) fn parse(
 fn unexpected(word: &OsStr) -> String {
     let names = SUBCOMMANDS.iter().map(|it| it.name);
     match suggestion(&word.to_string_lossy(), names) {
-        near if near.is_empty() => {
-            "unexpected, a configuration file is named with --config".to_string()
-        }
+        near if near.is_empty() => "unexpected; a configuration file needs --config".to_string(),
         near => format!("unknown command{near}"),
     }
 }
@@ -393,7 +391,7 @@ mod tests {
         check("-x", &["-x: unknown option, see --help"]);
         check(
             "marketd.json",
-            &["\"marketd.json\": unexpected, a configuration file is named with --config"],
+            &["\"marketd.json\": unexpected; a configuration file needs --config"],
         );
         check("--listen", &["--listen: expected ADDR, found nothing"]);
         check("--check=yes", &["--check: expected no value, found \"yes\""]);

@@ -290,8 +290,8 @@ fn address(text: &str) -> Normal<ListenAddress> {
     match host {
         "" => Ok((Ipv4Addr::UNSPECIFIED, port).into()),
         name if name.eq_ignore_ascii_case("localhost") => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        name if name.contains(':') => refused(" (an IPv6 address stands in [])"),
-        _ => refused(" (of names, only localhost is accepted)"),
+        name if name.contains(':') => refused(" (an IPv6 address needs brackets: [::1]:8080)"),
+        _ => refused(" (localhost is the only name that is accepted)"),
     }
 }
 
@@ -383,8 +383,8 @@ mod tests {
             (":+80", port),
             ("localhost:65536", port),
             ("127.0.0.1:http", port),
-            ("::1:8080", " (an IPv6 address stands in [])"),
-            ("example.com:80", " (of names, only localhost is accepted)"),
+            ("::1:8080", " (an IPv6 address needs brackets: [::1]:8080)"),
+            ("example.com:80", " (localhost is the only name that is accepted)"),
         ] {
             let message = format!("expected ADDR:PORT or unix:PATH, found {text:?}{hint}");
             check(text, Err(&message));

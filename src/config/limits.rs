@@ -317,7 +317,7 @@ mod tests {
             let (expected, _) = read(&format!("{{\"limits\": {{\"{new}\": 7}}}}"));
             assert_eq!((&limits, limits != Limits::default()), (&expected, true));
             let warnings = warnings.expect("it is no fault");
-            assert_eq!(told(&warnings), [format!("m.json:2: {path}: its name is {new} now")]);
+            assert_eq!(told(&warnings), [format!("m.json:2: {path}: renamed to {new}")]);
             let (_, faults) = read(&format!("{{\"limits\":{{\"{old}\": 7,\n\"{new}\": 8}}}}"));
             let twice = format!("m.json:2: limits.{new}: given twice, first on line 1");
             assert_eq!(told(&faults.expect_err("given twice")), [twice]);

@@ -208,7 +208,7 @@ impl<'a> Loader<'a> {
             report.give(&format!("sources[{}]", config.sources.len()), "--demo");
         }
         if *needs_sources && config.sources.is_empty() {
-            let message = "expected --config or --source, which say what is tracked, found neither";
+            let message = "expected --config or --source: they name the markets to keep";
             report.add(ConfigFault::by("", message));
         }
         if asked || config.sources.is_empty() {
@@ -224,7 +224,7 @@ impl<'a> Loader<'a> {
             _ => flags.values("--source").count(),
         };
         if count == 0 {
-            let message = "needs --source: the file's sources say their own symbols";
+            let message = "needs --source: sources in the file have their own symbols";
             report.fault("symbols", message);
         }
         for source in &mut config.sources[..count] {
@@ -291,7 +291,7 @@ impl<'a> Loader<'a> {
                     let text = (self.variable)(&name).unwrap_or_default().into_string();
                     let key = text.map_err(|_| "expected UTF-8".to_owned());
                     let key = key.and_then(|text| Secret::parse(&text));
-                    let what = "the key of the source; `keyFile` names a file with it instead";
+                    let what = "the key of the source, unless `keyFile` names a file with it";
                     key.map_err(|message| format!("{name}: {message} ({what})"))
                 }
             };

@@ -32,7 +32,7 @@ pub(super) fn read_variable(text: &str, report: &mut Report) -> Option<String> {
         report.warn("log", format!("{warning}: this rule is ignored"));
     }
     if rules.is_none() {
-        report.warn("log", "it is malformed or has no rule for marketd, and is ignored");
+        report.warn("log", "malformed, or without a rule for marketd: the variable is ignored");
     }
     rules
 }

@@ -148,7 +148,7 @@ object! {
         // before quotes become stale.
         lease: Duration = Duration::from_secs(3), "leaseMs"
             Number {
-                why: "shorter than a reply of the engine takes, no lease holds",
+                why: "a lease that is shorter than a reply of the engine always runs out",
                 ..millis(200, 60_000)
             };
     }

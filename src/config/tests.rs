@@ -187,7 +187,7 @@ fn rules_of_the_log_may_stand_in_the_file() {
     warned("info,reqwest=debug", &[]);
     let near = "RUST_LOG: unknown target \"sorce\", did you mean \"source\"?: this rule is ignored";
     warned("info,sorce=debug", &[near]);
-    let none = "RUST_LOG: it is malformed or has no rule for marketd, and is ignored";
+    let none = "RUST_LOG: malformed, or without a rule for marketd: the variable is ignored";
     warned("loud", &[none]);
     warned("hyper=debug", &[none]);
 }
@@ -269,7 +269,7 @@ MARKETD_LISTEN=x
 > FAULTY:2: sources: expected a list of at most 64 objects, found 7
 ---
 --listen :1 --ecosystem-listen :1
-> --ecosystem-listen: 0.0.0.0:1 is the address of listen already; leave this out to serve everything there
+> --ecosystem-listen: 0.0.0.0:1 is already the address of listen, which serves everything without ecosystemListen
 ---
 --source ox --source binnance=http://a
 > --source: expected one of binance, okx, coinbase, kraken, demo, found "ox", did you mean "okx"?
@@ -282,7 +282,7 @@ MARKETD_LISTEN=x
 > --source: expected http://HOST or https://HOST, found "x"
 ---
 --source demo=http://a
-> --source: the demo exchange has no address of its own
+> --source: the demo exchange takes no url; demo.listen sets its address
 ---
 --source demo --source demo
 > --source: "demo" is taken by sources[0]
@@ -295,7 +295,7 @@ MARKETD_LISTEN=x
 > --symbols: expected symbols like BTC/USDT, found none
 ---
 --config GOOD --symbols A/B
-> --symbols: needs --source: the file's sources say their own symbols
+> --symbols: needs --source: sources in the file have their own symbols
 "#;
 
 #[test]
@@ -317,26 +317,26 @@ fn faults_of_words_and_variables_name_them_and_are_told_beside_those_of_the_file
 /// Files, and what they are warned of.
 const UNWISE: &str = r#"
 { "sources": [ { "dialect": "okx", "pollMs": 20000, "frozenAfterMs": 5000, "timeoutMs": 16000 } ] }
-> m.json:1: sources[0].pollMs: 20000 is not below staleAfterMs (15000): every quote turns stale between two polls
-> m.json:1: sources[0].pollMs: 20000 is not below frozenAfterMs (5000): the source counts as frozen between two polls
+> m.json:1: sources[0].pollMs: 20000 is at least staleAfterMs (15000): every quote turns stale between two polls
+> m.json:1: sources[0].pollMs: 20000 is at least frozenAfterMs (5000): the source counts as frozen between two polls
 > m.json:1: sources[0].timeoutMs: 16000 is above staleAfterMs (15000): quotes turn stale while one slow request is awaited
 ---
 { "sources": [ { "dialect": "binance",
 "pollMs": 500 } ] }
-> m.json:2: sources[0].pollMs: polling every 500 ms exceeds the rate limit of binance: polls are spaced to 800 ms
+> m.json:2: sources[0].pollMs: polling every 500 ms exceeds the rate limit of binance: it is polled every 800 ms
 ---
 { "sources": [ { "dialect": "binance",
 "pollMs": 1333 } ] }
-> m.json:2: sources[0].pollMs: polling every 1333 ms takes 36009 of 60000 units that binance permits in 60000 ms, more than quotes get while candles wait: they take half of them every 1600 ms
+> m.json:2: sources[0].pollMs: polling every 1333 ms needs 36009 of the 60000 units that binance permits in 60000 ms, and quotes get at most 60 % while candles wait: half is a poll every 1600 ms
 ---
 { "sources": [ { "dialect": "binance", "pollMs": 1334 } ] }
 ---
 { "sources": [ { "dialect": "coinbase", "staleAfterMs": 200, "pollMs": 100, "timeoutMs": 100, "symbols": ["A/B", "C/D"] } ] }
-> m.json:1: sources[0].pollMs: polling every 100 ms exceeds the rate limit of coinbase: polls are spaced to 200 ms, and quotes turn stale between them
+> m.json:1: sources[0].pollMs: polling every 100 ms exceeds the rate limit of coinbase: it is polled every 200 ms, and quotes turn stale between two polls
 ---
 { "sources": [ { "dialect": "coinbase", "symbols": ["A/B"],
 "quoteAssets": ["USD"] } ] }
-> m.json:2: sources[0].quoteAssets: coinbase is asked for each listed market by itself: of more than 150, quotes turn stale within a round
+> m.json:2: sources[0].quoteAssets: coinbase needs one request for each listed market: with more than 150 markets, quotes turn stale within a round
 ---
 { "sources": [ { "dialect": "okx" },
 { "id": "b", "dialect": "okx", "url": "http://www.okx.com:80/x" },
@@ -345,12 +345,12 @@ const UNWISE: &str = r#"
 ---
 { "history": { "1m": { "keep": 10, "backfill": 20 }, "1h": { "keep": 10 } },
 "limits": { "candleSeries": 5 } }
-> m.json:1: history.1m.backfill: 20 is clipped to keep (10)
-> m.json:2: limits.candleSeries: 5 is below the 6 series of the listed symbols: the last ones get no candles
+> m.json:1: history.1m.backfill: 20 is above keep (10), which is used
+> m.json:2: limits.candleSeries: 5 is below the 6 series of the listed symbols: the last symbols get no candles
 ---
 { "trustedProxies": ["10.0.0.1",
 "0.0.0.0/0"] }
-> m.json:2: trustedProxies[1]: 0.0.0.0/0 has every address: each client may claim any address
+> m.json:2: trustedProxies[1]: 0.0.0.0/0 trusts every peer: each client can claim any address
 "#;
 
 #[test]

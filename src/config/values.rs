@@ -213,7 +213,7 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
     for (mut name, mut value) in members {
         report.place(&value.path, value.offset);
         if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == value.path) {
-            report.warn(&value.path, format!("its name is {new} now"));
+            report.warn(&value.path, format!("renamed to {new}"));
             name = (*new).to_string();
             value.path = node.path_of(new);
             report.place(&value.path, value.offset);

@@ -57,14 +57,14 @@ const FILES: &str = r#"
 "demo": [],
 "history": null }
 > m.json:1: listen: expected ADDR:PORT or unix:PATH, found 8080
-> m.json:2: ecosystemListen: expected ADDR:PORT or unix:PATH, found "example.com:80" (of names, only localhost is accepted)
+> m.json:2: ecosystemListen: expected ADDR:PORT or unix:PATH, found "example.com:80" (localhost is the only name that is accepted)
 > m.json:3: basePath: expected an empty text or a path like "/x" (letters, digits, '-', '.', '_' and '~' between the slashes), found "api"
 > m.json:4: data: expected a file name or ":memory:", found ""
 > m.json:5: demo: expected an object, found a list
 > m.json:6: history: expected an object, found null
 ---
 { "listen": ":1", "ecosystemListen": ":1" }
-> m.json:1: ecosystemListen: 0.0.0.0:1 is the address of listen already; leave this out to serve everything there
+> m.json:1: ecosystemListen: 0.0.0.0:1 is already the address of listen, which serves everything without ecosystemListen
 ---
 { "listen": ":0", "ecosystemListen": ":0" }
 ---
@@ -121,7 +121,7 @@ const FILES: &str = r#"
 > m.json:1: sources[0].url: expected http://HOST or https://HOST, found "www.okx.com"
 ---
 { "sources": [{ "dialect": "demo", "id": "x", "url": "http://a" }] }
-> m.json:1: sources[0].url: the demo exchange has no address of its own
+> m.json:1: sources[0].url: the demo exchange takes no url; demo.listen sets its address
 ---
 { "sources": [{ "dialect": "demo" }, { "dialect": "binance", "id": "demo" }] }
 > m.json:1: sources[1].id: "demo" is taken by sources[0]

@@ -100,7 +100,7 @@ fn the_key_of_a_source_comes_from_its_file_or_its_variable_and_is_never_printed(
     let wrong = |text: &str, variable: &str, expected: &str| {
         assert_eq!(read(text, variable).err().as_deref(), Some(expected), "{text}");
     };
-    let rest = "(the key of the source; `keyFile` names a file with it instead)";
+    let rest = "(the key of the source, unless `keyFile` names a file with it)";
     let none = format!(
         "c.json:2: sources[0].keyFile: MARKETD_KEY_T_1: expected a key, found nothing {rest}"
     );
