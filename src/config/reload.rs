@@ -61,7 +61,7 @@ pub struct SourcePlaces {
     pub all: Vec<SourceConfig>,
     /// By place.
     pub changes: Vec<SourceChange>,
-    /// True if the order of the places, which is the order of failover, differs from the file.
+    /// True if the order of the places, which is the order of failover, differs from the order in the file.
     pub is_reordered: bool,
 }
 

@@ -2,10 +2,9 @@
 //! placeholders.
 //!
 //! Owns the placeholders of targets. A market has `{id}`, several markets have `{ids}`. Candles have
-//! `{interval}`,
-//! `{limit}` (rows of a page), `{slots}` (the number of rows in the range), `{back}` (the number of rows from
-//! its start until now, for exchanges that send only the newest rows), `{from}` and `{to}` (first and last
-//! open time). Pages of a list have `{page}`, `{offset}` and `{cursor}`.
+//! `{interval}`, `{limit}` (rows of a page), `{slots}` (how many rows the range can have), `{back}` (the
+//! number of rows from its start until now, for exchanges that send only the newest rows), `{from}` and
+//! `{to}` (first and last open time). Pages of a list have `{page}`, `{offset}` and `{cursor}`.
 //!
 //! - `{id lower}`, `{id upper}`, `{id bare}`: the id in one case, or only its letters and digits.
 //! - `{from-}`, `{to+}`: one unit outside of the range, for exchanges that leave its ends out.
@@ -72,9 +71,9 @@ pub enum Call<'a> {
 /// The budget of requests that an exchange allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetLimit {
-    /// The costs that may be spent ...
+    /// How many units may be spent within any `per`.
     pub units: u32,
-    /// ... within any such period.
+    /// The length of the period.
     pub per: Duration,
 }
 
@@ -177,7 +176,7 @@ names! {
     }
 }
 
-/// The values besides the call that placeholders need: of candles, and the text between `{ids}`.
+/// What placeholders need besides the call: values of candles, the text between two ids, and the page.
 pub(super) struct FileValues<'d> {
     pub(super) interval: &'d str,
     pub(super) between: &'d str,

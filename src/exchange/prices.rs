@@ -2,7 +2,7 @@
 //!
 //! Owns the fields of tickers and candles, and the rules for each field. It computes no missing figures, and
 //! passes a zero on as a zero: the market layer decides what a zero means, and checks that candles are
-//! aligned and in order.
+//! aligned and in order. Only the time of a ticker is left out if it is zero.
 
 use super::endpoint::{ANY, ByInterval, Counts, EndpointSpec, INTERVAL_NAME};
 use super::error::{ItemFault, Reject, WrongPart};
@@ -55,8 +55,8 @@ pub(super) struct Known {
     pub(super) by_asset: Option<&'static ListingForm>,
 }
 
-/// Passes one ticker to the sink. `item` is the text that the fields were read from, `form` how. If
-/// the sink was asked already, `asked` has its answer and the id.
+/// Passes one ticker to the sink. `item`: the text of the fields. `form`: how they were read. `asked`: the
+/// sink's answer and the id, if the sink was asked already.
 pub(super) fn take_ticker<'a>(
     fields: &mut ItemFields<'a>,
     (item, form): (&'a [u8], &ItemForm),
@@ -166,20 +166,21 @@ members! {
         archive: Option<Archive> = None, "archive";
         /// The exchange's names of the intervals.
         intervals: ByInterval<String>, "intervals" (STORED, INTERVAL_NAME);
-        /// The most rows of a response. A range never has more slots.
+        /// The most rows of a response. Unless `wide`, a range never has more slots.
         rows: Counts, "rows" count(1, MOST_ROWS);
         /// How many candles, back from the newest, the exchange serves; all, if it is not there.
         depth: Option<Counts> = None, "depth" count(1, u32::MAX as u64);
-        /// True if a page begins with the first candle of its range, wherever that is. So one page of a wide
-        /// range tells which candle was the first of all.
+        /// True if the exchange sends the oldest candles of a range that is longer than a page. So one page
+        /// of a wide range tells which candle of the market was the first.
         wide: bool = false, "wide";
         /// The unit of their times.
         time: Unit, "time";
-        /// The value of the field `closed` for yes.
+        /// The value of the field `closed` that means: closed.
         closed: String = String::new(), "closed";
         /// The members or columns of a candle.
         fields: TableOf<CandleField>, "fields";
-        /// What is the same of every candle and not sent: the volume of what has none.
+        /// Values that every candle has and no response sends: for example the volume 0, if the exchange
+        /// sends no volume.
         constants: Constants<CandleField> = Constants::default(), "constants";
     }
 }

@@ -1,17 +1,17 @@
 //! The output: the bytes that a connection has to send. They are written bytes, and between them parts that
 //! are not copied.
 //!
-//! Owns the written bytes and the parts until all of them are sent. Some parts are shared. Sent
-//! bytes stay in the buffer until the output is empty.
+//! Owns the written bytes and the parts until all of them are sent. Some parts are shared. Sent bytes stay in
+//! the buffer until the output is empty or shrunk.
 //!
-//! Invariant: the positions of the parts in the written bytes ascend. The position of an unsent part is not
-//! before the sent bytes.
+//! Invariant: the positions of the parts in the written bytes ascend. An unsent part comes behind all sent
+//! bytes.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Shorter shared parts are copied: for the kernel, one more piece costs as much as copying this
-/// many bytes.
+/// Shared parts that are shorter together are copied: for the kernel, one more piece costs as much as copying
+/// this many bytes.
 const MIN_SHARED: usize = 1024;
 
 /// Shorter given bytes are copied, because a part costs an allocation.

@@ -92,8 +92,8 @@ impl Quotes {
         Ok(changed)
     }
 
-    /// Restores a quote of an earlier process. It is stale until it is received again. Returns
-    /// false if the quote is not valid, or if a poll has already received the symbol.
+    /// Restores a quote of an earlier process. It is stale until it is received again. Returns false if the
+    /// quote is not valid, or if the source already has a quote of the symbol.
     pub fn restore(
         &mut self,
         source: SourceId,
@@ -138,8 +138,8 @@ impl Quotes {
         self.feeds[source.index()].awaited[Awaited::List as usize].extend(symbols);
     }
 
-    /// Notes an event that symbols of this source wait for. They now wait for the next one, if
-    /// there is any.
+    /// Notes an event that symbols of this source wait for. They now wait for the next step ([`Awaited`]), if
+    /// there is one.
     pub fn arrived(&mut self, source: SourceId, awaited: Awaited) {
         let waiting = &mut self.feeds[source.index()].awaited;
         let symbols = std::mem::take(&mut waiting[awaited as usize]);
@@ -159,7 +159,7 @@ impl Quotes {
         }
     }
 
-    /// True if no finished poll has requested this symbol from this source: a quote may still come.
+    /// True if no finished poll has an answer about this symbol of this source: a quote may still come.
     pub fn is_awaited(&self, source: SourceId, symbol: SymbolId) -> bool {
         self.feeds[source.index()].awaited.iter().any(|symbols| symbols.contains(&symbol))
     }
@@ -177,8 +177,8 @@ impl Quotes {
             let ages = (source.stale_after, source.frozen_after);
             if (feed.stale_after, feed.frozen_after) != ages {
                 (feed.stale_after, feed.frozen_after) = ages;
-                // A frozen source stays frozen only if it is frozen by the new age too. The next
-                // poll judges the other sources.
+                // A frozen source thaws if the new age allows. Other sources freeze at their next poll at the
+                // earliest.
                 let changed = feed.last_change.map(|at| now.since(at));
                 feed.frozen &= changed.is_some_and(|since| since >= feed.frozen_after);
                 feed.judge(now, &mut self.totals);
@@ -253,7 +253,8 @@ impl Quotes {
         self.feeds[source.index()].stale
     }
 
-    /// When a figure of any received quote of this source last changed.
+    /// When a figure of any received quote of this source last changed; before the first change, when its
+    /// first poll ended.
     pub fn last_change(&self, source: SourceId) -> Option<Mono> {
         self.feeds[source.index()].last_change
     }
@@ -289,7 +290,8 @@ impl Quotes {
         self.totals.version
     }
 
-    /// Takes out the quotes that have become stale, or fresh again, since the last call.
+    /// Takes out the quotes that, since the last call, have become stale or have been fresh again for ten
+    /// seconds.
     pub fn take_turns(&mut self) -> Vec<QuoteTurn> {
         std::mem::take(&mut self.totals.turns)
     }

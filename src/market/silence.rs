@@ -22,16 +22,16 @@ pub const REREAD: i64 = 2;
 /// and paging ends. The shortest page of a known exchange has 200 rows.
 pub const LEAST_PAGE: usize = 8;
 
-/// The most parts remembered for one series. Each end of an answer adds at most one. Above this number, the
-/// two oldest parts are merged: if they were forgotten, they would be requested again at once.
+/// The most parts remembered for one series. Each end of an answer adds at most one part. Above this number,
+/// the two parts with the oldest slots become one. If they were forgotten, they would be requested again at
+/// once.
 const MOST_PARTS: usize = 64;
 
 /// The least time between two answers that together prove a slot empty.
 pub const APART: Duration = Duration::from_secs(60);
 
-/// If a newer candle came in one of two answers that were requested within this time, the other answer counts
-/// as if it had the candle too. It is half of `APART`, so that a request once a minute does not count for the
-/// next minute.
+/// Two answers that were requested within this time count as one: if one has a newer candle, so has the
+/// other. The time is half of `APART`, so that a request once a minute does not count for the next minute.
 pub const TOGETHER: Duration = Duration::from_secs(30);
 
 /// The longest pause before a slot is requested again. The first pause is [`APART`]. Each further answer of
@@ -65,11 +65,11 @@ pub enum Word {
 /// What answers have said about some slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// When the first answer that says that there is no candle was requested.
+    /// When the first answer was requested that says: no candle.
     pub since: Option<Mono>,
-    /// The number of such answers. While there is none, the number of answers that say nothing.
-    /// Counting stops at [`DISPUTED_ANSWERS`], so that neighbouring slots get equal values and
-    /// become one part.
+    /// The number of such answers; before the first of them, the number of answers that say nothing. When
+    /// `since` is reset, this number stays, so that the pause does not become shorter. Counting stops at
+    /// [`DISPUTED_ANSWERS`], so that neighbouring slots get equal values and become one part.
     answers: u8,
     /// When the last answer was requested.
     pub last: Mono,
@@ -135,8 +135,8 @@ impl Silences {
         proven
     }
 
-    /// Merges the two oldest parts and the slots between them. The result is requested as the rarer of the
-    /// two. What answers said about it is forgotten.
+    /// Merges the two parts with the oldest slots, and the slots between them. The result is requested as the
+    /// rarer of the two. What answers said about it is forgotten.
     fn merge_oldest(&mut self) {
         let mut oldest = self.0.iter().take(2);
         if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {

@@ -25,9 +25,9 @@ pub fn floor_slot(interval: Stored, now: UnixMs, keep: i64) -> i64 {
 /// overflow, whatever the limit of a request.
 const MOST_BUCKETS: usize = 1_000_000;
 
-/// The base slots whose coverage an answer depends on, as far as that is known without the candles.
-/// They are `limit` buckets in the requested direction, clipped to the kept window, and to the
-/// slots that have ended by `now` on the exchange's clock. `keep` is in base slots.
+/// The base slots that must be covered for a complete answer. More may be needed once the candles are known.
+/// They are `limit` buckets in the requested direction, clipped to the kept window, and to the slots that
+/// have ended by `now` on the exchange's clock. `keep` is in base slots.
 pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
     Window::new(spec).needed(spec, now, keep)
 }
@@ -111,7 +111,8 @@ impl FoundRows {
         let (interval, base) = (spec.interval, spec.interval.base());
         let (needed, present) = (window.needed(spec, now, keep), base.slot_of(now));
         let closed_end = window.end.min(present);
-        // Where the rows end, if the limit may have cut off more rows: a candle or an unknown slot follows.
+        // Where the rows end, if the limit may have cut off rows: that is, if a candle or an unknown slot
+        // follows.
         let rows_end = self.last.map(|slot| interval.bucket_of(slot).end);
         let cut = rows_end.filter(|rows_end| {
             let rest = *rows_end..window.end;
@@ -128,7 +129,7 @@ impl FoundRows {
         let end = cut.unwrap_or(closed_end).min(closed_end);
         let from = if window.keeps_oldest { needed.start } else { start.min(needed.start) };
         let depends = from..end.max(needed.end);
-        // The closed slots of the requested range, also older ones than the kept window. Without a row it is
+        // The closed slots of the requested range, with those older than the kept window. Without a row it is
         // unknown where the market begins.
         let asked_from = match (window.keeps_oldest, self.begin) {
             (true, _) => window.start,

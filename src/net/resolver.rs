@@ -4,8 +4,9 @@
 //! thread, which ends with it. The threads share no state with the loop: a queue carries the results, and the
 //! waker wakes the loop after each.
 //!
-//! A name that no name server answers blocks its own thread for some ten seconds, but does not delay other
-//! names. Names that have worked go first, and some threads are reserved for them. Results are never cached.
+//! A name that no name server answers blocks its own thread for some ten seconds. Names that have worked go
+//! first, and some threads are reserved for them. So names that have never worked do not delay them. Results
+//! are never cached.
 
 use crate::core::{LookUp, Resolved};
 use crate::log_targets::NET;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// Most look-ups that run at a time. Most configurations have fewer sources. A waiting thread takes less than
-/// 100 KiB.
+/// At most this many look-ups run at a time. Few configurations have more sources. A waiting thread takes
+/// less than 100 KiB.
 const MOST_RUNNING: usize = 16;
 
 /// How many of these are reserved for names that have worked before.
@@ -69,7 +70,7 @@ impl Resolver {
         Some(result)
     }
 
-    /// Starts the look-ups that have a thread.
+    /// Starts waiting look-ups while there are threads for them.
     fn start_due(&mut self) {
         while self.running < MOST_RUNNING {
             let has_free = self.running < MOST_RUNNING - RESERVED;

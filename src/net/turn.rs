@@ -35,7 +35,8 @@ const EVENTS: usize = 128;
 const ACCEPT_BUDGET: Duration = Duration::from_micros(200);
 
 /// The least time that each turn spends on work that can wait, however busy the clients are. The largest
-/// slice takes about as long, so small slices get as much time as large ones.
+/// slice takes about as long. So a turn with small slices does about as much of this work as a turn with one
+/// large slice.
 const MIN_LONG_WORK: Duration = Duration::from_micros(100);
 
 impl Driver {
@@ -75,7 +76,8 @@ impl Driver {
         }
         self.accept(now);
         if std::mem::take(&mut self.is_stopping) {
-            // Requests that have arrived are served, however long this takes.
+            // Requests of the clients in this queue are served, however long this takes. Other clients may be
+            // closed without a response.
             let arrived = std::mem::take(&mut self.queues.hot);
             arrived.into_iter().for_each(|key| self.pump(key, CLIENT_BYTES, now));
             self.core.shut_down(now);
@@ -177,8 +179,8 @@ impl Driver {
     }
 
     /// Accepts a bounded number of connections, for a bounded time. Then serves each new connection before
-    /// registering it with the poller, so that a connection with a single request is never registered.
-    /// Reading comes after all accepts, so that the requests have time to arrive.
+    /// registering it with the poller, so that a connection that closes after a single request is mostly
+    /// never registered. Reading comes after all accepts, so that the requests have time to arrive.
     fn accept(&mut self, now: Now) {
         if !self.accepting && self.queues.new.is_empty() {
             return;

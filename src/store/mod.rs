@@ -14,7 +14,7 @@
 //!    counts as degraded. There is no `Store` without the feature `sqlite` or with `--data :memory:`.
 //! 2. Send `Load`, and send it again to read the file again. The answers are `Heads`, `Quotes` and `Markets`
 //!    in parts, then `Loaded`. Until `Loaded`, do not request candles from an exchange: the file may have
-//!    them. If the load fails, send it again after the next `Opened`.
+//!    them. If the load fails, send it again after the next `Opened`, or after a pause.
 //! 3. Send one `Write` at a time. It takes the batch. Gather later changes in the next batch, and send it
 //!    after `Written`. `Ok` means that the batch is on disk and synced: it survives a crash of the process
 //!    and of the machine. `Err` means that none of it was written; the batch comes back. Merge the later

@@ -1,5 +1,5 @@
 //! Bodies with their fingerprints, and how a body is sent: in gzip if the client accepts that and the body is
-//! longer than [`PLAIN_BELOW`].
+//! not shorter than [`PLAIN_BELOW`].
 //!
 //! Owns that choice. A body that is compressed already is sent at once. Any other is compressed first, and
 //! its client waits: most lists and charts change between two polls of a client, so a body that is sent as

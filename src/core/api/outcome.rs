@@ -215,7 +215,7 @@ pub trait Deferred {
     /// Makes one part.
     fn step(&mut self, view: &View<'_>) -> Advance;
 
-    /// Sends what was made. It is not deferred again.
+    /// Sends what was made, or hands its body back to be compressed first.
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome;
 }
 

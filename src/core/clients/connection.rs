@@ -29,7 +29,7 @@
 //! - the stop of marketd: `sweeping` closes connections between two requests, and ends the streams.
 //!
 //! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
-//! may: events, earlier responses, or `100 Continue`.
+//! may: events, earlier responses, or `100 Continue`. `Closed` may have output that is dropped.
 
 use crate::config::Limits;
 use crate::core::clients::deferred::Pending;
@@ -114,8 +114,8 @@ impl Connection {
     }
 
     /// Enters a phase. Its deadline runs from now on. Entering `Head`, `Writing` or `Finishing` again does
-    /// not renew the deadline: later bytes of a head must not renew it, and [`Connection::sent`] renews it
-    /// when output is sent.
+    /// not renew the deadline. Later bytes of a head must not renew it. For output, [`Connection::sent`]
+    /// renews it.
     #[inline]
     pub fn enter(&mut self, phase: Phase, cx: &Context) {
         let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);

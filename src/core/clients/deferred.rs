@@ -18,8 +18,8 @@ use crate::time::Mono;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-/// Responses that may wait for candles. Each time that candles have come, all of them are checked, which
-/// must take well below a millisecond. Above the limit, a response is made without its candles.
+/// Responses that may wait for candles. Each time that candles have come, all of them are checked, which must
+/// take well below a millisecond. Above the limit, a response does not wait for its candles.
 const WAITING: usize = 1024;
 
 /// What one connection may cost at a time, in bytes of responses: some 0.05 ms, or 0.3 ms if no response is

@@ -8,9 +8,10 @@
 //! reload empties the cache.
 //!
 //! Owns two tables with the same number of places, one head in each place. In the first table, the bytes of a
-//! head select its place. In the second table, a head stands for all heads with the same opening (the first
-//! line and `Host`), or for all that get the same response. A head is copied when it asks for its place twice
-//! in a row, so heads that come once are never copied.
+//! head select its place. The second table has heads under two kinds of hashes: of the opening (the first
+//! line and `Host`), and of all that the response depends on. There, a head stands for all heads with the
+//! same hash. A head is copied when its hash asks for a place twice in a row. So the first table hardly ever
+//! copies a head that comes once.
 //!
 //! The response to a prepared request is kept when it was made twice in the same state of the core. The kept
 //! bytes are sent until that state changes ([`Context::state`]), or until the time of the response is over
@@ -71,9 +72,9 @@ pub struct PreparedHead {
     pub endpoint: Endpoint,
     /// The request.
     pub prepared: Box<dyn Prepared>,
-    /// The state of the core when the head came last.
+    /// The state of the core when a response was last noted.
     state: u64,
-    /// Until when `bytes` may be sent. In the past if no response is kept.
+    /// Until when `bytes` may be sent. If no response is kept, this is a time in the past.
     until: Mono,
     /// The status of the response.
     pub status: u16,
@@ -215,7 +216,8 @@ impl HeadCache {
         if !is_short || !request.method.is_served() {
             return None;
         }
-        // Heads that differ only behind `KEY_BYTES` share a place: the hash of the rest tells them apart.
+        // Heads that differ only behind `KEY_BYTES` share a place. The hash of the rest tells them apart,
+        // unless the rest has fewer than eight bytes.
         let whole = key ^ request.head.get(KEY_BYTES..).map_or(0, hash);
         self.places[place(key)].note(whole, request);
         let begin = opening.unwrap_or_else(|| hash(request.opening()));
@@ -271,7 +273,7 @@ fn hash(bytes: &[u8]) -> u64 {
     /// Odd, and about half of its bits are set: the golden ratio's digits.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
-    // The last eight bytes overlap those before them. No head is shorter.
+    // The last eight bytes overlap those before them. Of fewer than eight bytes, only the number counts.
     let last = bytes.last_chunk().copied().unwrap_or_default();
     let words = bytes.as_chunks().0.iter().chain([&last]);
     let words = words.map(|word| u64::from_le_bytes(*word));

@@ -4,12 +4,13 @@
 //! [`Failures`] owns a back-off for each kind ([`RequestKind`]): one kind that fails does not hold up the
 //! others. Some failures concern one market alone, until [`FAILURES_IN_A_ROW`] of one kind follow each other.
 //! Failures that count for the kind are in the figures of the source. Their number gives the length of the
-//! kind's back-off. Only time ends a back-off. What concerns every kind halts the [`Host`].
+//! kind's pause. A good answer does not end a pause; the first one after the pause ends the back-off. What
+//! concerns every kind halts the [`Host`].
 //!
 //! Whatever fails is logged by an [`Episode`].
 //!
 //! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
-//! is halted. If the newest quotes grow stale before others come, the source is down.
+//! is halted. If the newest quotes grow stale before newer ones come, the source is down.
 
 use crate::config::Url;
 use crate::core::context::Context;
@@ -25,8 +26,9 @@ use crate::rng::Rng;
 use crate::time::Mono;
 use std::time::Duration;
 
-/// This many failures of one kind in a row, each at one market, count as failures of the kind. Fewer may come
-/// from single markets. To wait for more would send requests in vain.
+/// This many failures of one kind in a row, each of a request for one market, count as a failure of the kind.
+/// The failure "unknown market" is not one of them. Fewer may come from single markets. To wait for more
+/// would send requests in vain.
 pub const FAILURES_IN_A_ROW: u32 = 5;
 
 /// How long each logged line keeps the log quiet.
@@ -49,14 +51,14 @@ pub struct Failures {
 /// The failures of one kind.
 #[derive(Debug, Default)]
 struct KindFailures {
-    /// Failures at single markets since the last good answer.
+    /// Failures of requests for one market since the last good answer, without "unknown market".
     in_a_row: u32,
-    /// When the running back-off began.
+    /// When the running pause began.
     since: Mono,
     /// Until when none of the kind is requested.
     until: Mono,
-    /// True if the last failure may not happen at another address ([`Fault::is_of_address`]), and the
-    /// exchange asked for no pause.
+    /// True if another address might have done better ([`Fault::is_of_address`]), and the exchange asked for
+    /// no pause.
     is_unreached: bool,
     episode: Episode,
 }
@@ -127,10 +129,10 @@ impl Failures {
     /// host if the failure concerns the host. Logs the failure if its fault is new. Returns what the failure
     /// concerns.
     ///
-    /// The back-off of a kind begins at `pollMs` and doubles with each failure in a row, at most
-    /// `limits.backoffMaxMs`, less up to a tenth so that many daemons do not come back at once. If one of
-    /// several addresses is at fault, the pause is divided by their number, so that each is tried within it.
-    /// A pause is never shorter than `pollMs`, unless the whole back-off is.
+    /// The pause of a kind begins at `pollMs` and doubles with each failure in a row, at most
+    /// `limits.backoffMaxMs`. If one of several addresses is at fault, the pause is divided by their number,
+    /// so that each is tried within it. A pause is never shorter than `pollMs`, unless `limits.backoffMaxMs`
+    /// is. Up to a tenth is then taken off, so that many daemons do not come back at once.
     pub fn failed(
         &mut self,
         task: &Task,
@@ -353,16 +355,16 @@ impl Host {
     }
 }
 
-/// The log of something that fails and recovers: one line when it begins, one when it ends. On average one
-/// line in two minutes is allowed (the health log allows as many), so what fails every second time does not
-/// flood the log: failures without a line count in the next one.
+/// The log of something that fails and recovers: a line when it begins, one for each new fault, one when it
+/// ends. On average one line in two minutes is allowed (the health log allows as many), so what fails every
+/// second time does not flood the log: failures without a line count in the next one.
 #[derive(Debug, Default)]
 struct Episode {
     /// Failures since the last line about an end.
     failures: u64,
     /// The faults that were logged since then.
     codes: Vec<String>,
-    /// The next episode is not logged before this.
+    /// No failure is logged before this.
     quiet_until: Mono,
 }
 

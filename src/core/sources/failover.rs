@@ -1,10 +1,11 @@
 //! Failover: from which source each symbol is served, when several quote it.
 //!
-//! [`Quotes::best`](crate::market::Quotes::best) decides that. [`Failover`] only counts and logs it: it takes
-//! in which quotes have become stale, and which have returned, never while a client waits.
+//! [`Quotes::best`](crate::market::Quotes::best) decides that. [`Failover`] only counts and logs it. It takes
+//! in which quotes have become stale, and which have been fresh again for a while. It does so between
+//! requests.
 //!
 //! A symbol *moves on* when the quote that was served becomes stale and another source has a fresh one. It
-//! *returns* when that quote is fresh again, and has been for a while.
+//! *returns* when the quote that it left has been fresh again for a while.
 //!
 //! Each move is counted at once. Moves between the same two sources are logged together: the quotes of one
 //! poll become stale some milliseconds apart, and the quotes of a round of single requests over seconds.
@@ -52,8 +53,8 @@ struct MoveReport {
 }
 
 impl Failover {
-    /// Counts the moves of symbols whose quotes have become stale or fresh, and logs the moves that are due.
-    /// Returns true if a quote has become stale or fresh.
+    /// Takes in the quotes that have become stale or have been fresh again for a while. Counts the moves of
+    /// their symbols, and logs the moves that are due. Returns true if there was such a quote.
     pub fn watch(&mut self, market: &mut Market, sources: &mut [SourceStatus], now: Mono) -> bool {
         let turns = market.quotes.take_turns();
         for turn in &turns {
@@ -105,7 +106,8 @@ impl Failover {
 }
 
 /// How a quote that has become stale or fresh moves its symbol: to the first fresh quote of a later source,
-/// or back from there. `None` also if an earlier source has a fresh quote: that one is served all the time.
+/// or back from there. Also `None` if an earlier source has a fresh quote: the symbol is served from there
+/// before and after.
 fn moved(turn: &QuoteTurn, market: &Market) -> Option<Move> {
     let sources = market.catalog.sources_of(turn.symbol);
     let at = sources.iter().position(|source| *source == turn.source)?;

@@ -42,8 +42,8 @@ pub(super) struct HistoryFile {
     lock: Lock,
 }
 
-/// Device and inode of the file that has this name now. No other file has the same ones while this file is
-/// open. This must not open the file: closing it again would drop SQLite's locks.
+/// Device and inode of the file that has this name now. While that file is open, no other file has the same
+/// two numbers. It must not be opened here: closing it would drop SQLite's locks.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let about = fs::metadata(path).ok()?;
     Some((about.dev(), about.ino()))
@@ -147,7 +147,7 @@ pub(super) fn look_to_write(path: &Path) -> Result<Option<Look>, Unusable> {
     look(path, File::options().read(true).write(true))
 }
 
-/// Renames a log whose file is missing. Returns true if there was one.
+/// Renames a log that does not belong to the file of its name. Returns true if there was one.
 fn set_log_aside(path: &Path) -> Result<bool, Unusable> {
     // The `-shm` file is only an index of the log.
     if_there(fs::remove_file(beside(path, "-shm")))?;

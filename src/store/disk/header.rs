@@ -1,7 +1,7 @@
 //! Checks the file's header and size before SQLite opens it, and locks the file.
 //!
-//! The check tells whether the file is marketd's, its version, and whether it is complete. It comes
-//! first because SQLite may write to a file that has a log as soon as it opens it.
+//! The check tells whether the file is marketd's, whether its version is known, and whether it is complete.
+//! It comes first because SQLite may write to a file that has a log as soon as it opens it.
 //!
 //! The check never writes.
 
@@ -27,9 +27,9 @@ pub(super) struct Look {
     pub(super) log: u64,
 }
 
-/// Checks the file, which is opened with these options. `None` if it does not exist or is empty, which SQLite
-/// treats as new. It is an error if the options ask for writing and the file cannot be written: SQLite would
-/// open it and fail at the first write.
+/// Checks the file, which is opened with these options. `None` if it does not exist or is empty: SQLite takes
+/// an empty file for a new one. It is an error if the options ask for writing and the file cannot be written:
+/// SQLite would open it and fail at the first write.
 pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<Option<Look>, Unusable> {
     let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
     let file = match options.open(path) {

@@ -2,8 +2,9 @@
 //!
 //! Owns the history file and its state: open, closed until the next job, or given up.
 //!
-//! It reports each change of this state. It never drops a batch: a batch that could not be written goes back
-//! with the reply. It never writes again to a damaged file, and never ends before it is told to end.
+//! It reports when the file becomes usable, and each new reason for which the file is not usable. It never
+//! drops a batch: a batch that could not be written goes back with the reply. It never writes again to a
+//! damaged file, and never ends before it is told to end.
 //!
 //! Each file imports only from files below it:
 //!
