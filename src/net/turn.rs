@@ -24,6 +24,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
 use std::collections::VecDeque;
 use std::io;
+use std::mem::take;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -75,11 +76,8 @@ impl Driver {
             self.dispatch(event, now);
         }
         self.accept(now);
-        if std::mem::take(&mut self.is_stopping) {
-            // Requests of the clients in this queue are served, however long this takes. Other clients may be
-            // closed without a response.
-            let arrived = std::mem::take(&mut self.queues.hot);
-            arrived.into_iter().for_each(|key| self.pump(key, CLIENT_BYTES, now));
+        if take(&mut self.is_stopping) {
+            self.serve_arrived(now);
             self.core.shut_down(now);
         }
         self.serve_clients(|queues| &mut queues.hot, now);
@@ -178,6 +176,17 @@ impl Driver {
         }
     }
 
+    /// Serves each client in a queue once, however long this takes, because marketd stops: a request that has
+    /// arrived gets its response. Of each client, as much is read as in any turn.
+    fn serve_arrived(&mut self, now: Now) {
+        while let Some(key) = self.queues.new.pop_front() {
+            self.serve_new(key, now);
+        }
+        // A client that has more to send joins its queue again.
+        let (hot, bulk) = (take(&mut self.queues.hot), take(&mut self.queues.bulk));
+        hot.into_iter().chain(bulk).for_each(|key| self.pump(key, CLIENT_BYTES, now));
+    }
+
     /// Accepts a bounded number of connections, for a bounded time. Then serves each new connection before
     /// registering it with the poller, so that a connection that closes after a single request is mostly
     /// never registered. Reading comes after all accepts, so that the requests have time to arrive.
@@ -207,13 +216,17 @@ impl Driver {
         let has_more = |l: &Listener| l.ready || l.resting.is_some();
         self.accepting = self.listeners.iter().any(has_more);
         while let Some(key) = self.queues.new.pop_front() {
-            self.pump(key, CLIENT_BYTES, now);
-            self.carry_out(now);
-            self.register(key, now);
+            self.serve_new(key, now);
             if self.has_taken(ACCEPT_BUDGET, now) {
                 return;
             }
         }
+    }
+
+    fn serve_new(&mut self, key: Key, now: Now) {
+        self.pump(key, CLIENT_BYTES, now);
+        self.carry_out(now);
+        self.register(key, now);
     }
 
     /// Registers a connection that is still open after its first turn.
