@@ -49,13 +49,21 @@ impl Series {
             Evidence::Proven => Some(i64::MAX),
             Evidence::Exchange(answer) => Some(answer.revisable),
         };
-        for slots in self.decided(closed, &found, &unsound, evidence).iter() {
+        for slots in self.decided(closed.clone(), &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
             if let Some(revisable) = revisable {
                 self.note_settled(&slots, here, present, revisable);
             }
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
+        }
+        // A single slot that is not final is not requested again. Where an unsound candle leaves one, the
+        // slot behind it is not final either.
+        for part in unsound.iter() {
+            if self.unsettled.within(part.clone()).next().is_some() {
+                let end = (part.start + REREAD).clamp(part.end, closed.end.max(part.end));
+                let _ = self.unsettled.insert(part.start..end);
+            }
         }
         for open in found_in(&found, &(open_from..i64::MAX)) {
             self.set_open(open.slot, open.candle);
@@ -382,6 +390,19 @@ mod tests {
         check_rejected("a negative volume", candle(600_000, [5, 9, 2, 7], -1));
         check_rejected("the far future", candle(i64::MAX, [5, 9, 2, 7], 1));
         check_rejected("the far past", candle(i64::MIN, [5, 9, 2, 7], 1));
+    }
+
+    #[test]
+    fn a_candle_that_is_not_final_is_requested_again_after_an_unsound_one() {
+        let mut series = series();
+        series.ingest_whole(10..20, &minutes(10..20), minute(20), None);
+        let mut unsound = minutes(18..23);
+        unsound[0].candle.low = Decimal::ZERO;
+        series.ingest_whole(18..23, &unsound, minute(23), None);
+        let open = |series: &Series| series.open_slots((10, 21, 23), 100, Mono(0));
+        assert_eq!(open(&series), [(18..20, Mono(0))]);
+        series.ingest_whole(18..23, &minutes(18..23), minute(23), None);
+        assert_eq!(open(&series), []);
     }
 
     #[test]
