@@ -352,7 +352,7 @@ mod replay {
     fn a_file_that_cannot_be_played_is_refused_at_the_start() {
         let check = |data: &str, replay: &str, why: &str| {
             let config = several(&["a"], data, json!({ "replay": { "data": replay } }));
-            for words in [&["--check"][..], &[]] {
+            for words in [&["--check"][..], &["--listen", "127.0.0.1:0"]] {
                 let ended = Launch::new(words).config(config.clone()).run();
                 assert_eq!(ended.code, Some(2), "{}", ended.stderr);
                 assert!(ended.stderr.contains("demo.replay.data: "), "{}", ended.stderr);
