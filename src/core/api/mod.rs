@@ -10,9 +10,10 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. Write a function in the file of its family. The models are `markets::categories`, and with parameters
-//!    `markets::market`: it reads its parameters (`decimals` only if the response has some), returns an
-//!    [`Error`] that names the wrong one, writes a `Body` and sends it.
+//! 1. Write a function in the file of its family. The models are `markets::categories`, with parameters
+//!    `markets::market`, and for `Prepare` (see 2) `quotes::prepare` or, with a list of symbols,
+//!    `quotes::prepare_list`. It reads its parameters with one `call.params([...])` (`decimals` only if the
+//!    response has some), returns an [`Error`] that names the wrong one, writes a `Body` and sends it.
 //! 2. Add a row to one of the four tables below, as `Respond`, or as `Prepare` if clients poll it: then its
 //!    response can be kept. It counts in the metrics under the [`Endpoint`] of its family, or under a new
 //!    one.

@@ -2,9 +2,10 @@
 //!
 //! # To add a metric
 //!
-//! 1. Count it where it happens, mostly in a field of `core::stats`. What each request counts is counted in
-//!    `Responses::respond` and in `Responses::repeat`, which sends kept responses, and must be cheap
-//!    (`scripts/instructions.sh`). Clients of the demo exchange (`Service::Demo`) count for nothing.
+//! 1. Count it where it happens, mostly in a field of `core::stats`. What each response counts is counted in
+//!    `count` of `core/clients/responses.rs`, which all responses pass: kept, deferred and compressed ones,
+//!    and errors. It must be cheap (`scripts/instructions.sh`). An endpoint cannot count. Clients of the demo
+//!    exchange (`Service::Demo`) count for nothing.
 //! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
@@ -13,7 +14,8 @@
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to `schema.json`, and `UPDATE_DOCS=1 cargo test
 //!    --test daemon docs::` to `src/docs/operations.md`. Add a line to `src/docs/changelog.md`.
 //! 5. Test what it counts: of requests in `tests/loopback/http.rs`, with the same request again and again, so
-//!    that kept responses are counted too; otherwise beside the code that counts.
+//!    that kept responses are counted too, and with one that is compressed; otherwise beside the code that
+//!    counts. A row on both pages has a pair in `both_pages_agree` there.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
