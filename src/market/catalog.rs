@@ -166,10 +166,9 @@ impl Catalog {
         self.symbols.len()
     }
 
-    /// The number of symbols that a source tracks.
-    pub fn tracked_by(&self, source: SourceId) -> usize {
-        let tracks = |symbol: &&SymbolId| self.sources_of(**symbol).contains(&source);
-        self.known.iter().filter(tracks).count()
+    /// The number of tracked symbols that a source lists.
+    pub fn listed_by(&self, source: SourceId) -> usize {
+        self.rosters[source.index()].listings.len()
     }
 
     /// The symbol of a ticker, if the source tracks it. It is called for every ticker.

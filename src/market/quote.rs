@@ -149,11 +149,12 @@ impl Quotes {
     }
 
     /// Notes that the poll failed to get these symbols, so it is unknown whether the exchange has them. The
-    /// symbols that wait for the end of this poll now wait for the next poll.
-    pub fn missed(&mut self, source: SourceId, symbols: &[SymbolId]) {
+    /// symbols that wait for the end of this poll now wait for the next poll. If no poll has ended before
+    /// (`is_first`), all of them do.
+    pub fn missed(&mut self, source: SourceId, symbols: &[SymbolId], is_first: bool) {
         let awaited = &mut self.feeds[source.index()].awaited;
         for symbol in symbols {
-            if awaited[Awaited::PollEnd as usize].remove(symbol) {
+            if awaited[Awaited::PollEnd as usize].remove(symbol) || is_first {
                 awaited[Awaited::Poll as usize].insert(*symbol);
             }
         }

@@ -167,6 +167,24 @@ fn an_exchange_that_is_down_at_the_start_is_waited_for() {
 }
 
 #[test]
+fn a_named_market_is_unready_while_every_poll_has_failed() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    exchange.fault_on(TICKERS, Fault::Status(500));
+    let marketd =
+        Marketd::with_config(config(&[tracking("fake", &exchange, &["BTC/USDT", "ETH/USDT"])]));
+    exchange.await_asked(TICKERS, 2, LONG);
+    let answer = get(marketd.addr(), "/api/v1/quotes/BTC/USDT");
+    error(&answer, 503, "quote_not_ready", Some("symbol"));
+}
+
+#[test]
+fn a_source_that_lists_none_of_its_markets_is_polled_nevertheless() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let _marketd = Marketd::with_config(config(&[tracking("fake", &exchange, &["NO/SUCH"])]));
+    exchange.await_asked(TICKERS, 4, LONG);
+}
+
+#[test]
 fn a_source_is_up_once_its_quotes_are_there_and_not_when_its_list_is() {
     let (one, two) = (exchange_of(&["BTC/USDT"]), exchange_of(&["ETH/USDT"]));
     two.fault_on(TICKERS, Fault::Silence);

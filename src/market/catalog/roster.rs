@@ -77,7 +77,7 @@ pub(super) struct Roster {
     pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
     /// Active markets quoted in these assets are tracked besides the named ones; `None`: all active ones.
     wanted: Option<Vec<String>>,
-    listings: BTreeMap<SymbolId, Box<Listing>>,
+    pub(super) listings: BTreeMap<SymbolId, Box<Listing>>,
     /// From ticker ids to symbols.
     pub(super) routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.

@@ -316,7 +316,11 @@ fn a_symbol_is_awaited_until_a_poll_ends_that_was_begun_after_its_list() {
     assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
     // The request for it is cut short: only the next poll tells.
     assert_eq!(came(&mut quotes, &[Poll]), (false, true));
-    quotes.missed(A, &[BTC, ETH]);
+    quotes.missed(A, &[BTC, ETH], false);
     assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
+    assert_eq!(came(&mut quotes, &[Poll, PollEnd]), (false, false));
+    // No poll has ended before: nothing is known of either.
+    quotes.missed(A, &[BTC, ETH], true);
+    assert_eq!(came(&mut quotes, &[PollEnd]), (true, true));
     assert_eq!(came(&mut quotes, &[Poll, PollEnd]), (false, false));
 }

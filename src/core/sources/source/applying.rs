@@ -315,9 +315,9 @@ impl Source {
         cx.market.quotes.arrived(id, Awaited::List);
         if is_first {
             self.begin_quotes(cx.now.mono);
-            let tracked = cx.market.catalog.tracked_by(id);
+            let listed = cx.market.catalog.listed_by(id);
             let source = &cx.stats[id].id;
-            log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
+            log::info!(target: SOURCE, "market list in place source={source} markets={listed}");
         }
         // A named market may be listed for the first time, or have come back.
         let named = self.profile.named(&cx.market.catalog).map(|(_, symbol)| symbol);

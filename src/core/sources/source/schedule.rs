@@ -82,8 +82,8 @@ impl Source {
             return;
         }
         if self.round.is_over() && self.pages.next(&Task::Tickers).is_none() {
-            let tracked = cx.market.catalog.tracked_by(id);
-            self.plan.choose(tracked, self.requests.len(), &mut self.profile);
+            let listed = cx.market.catalog.listed_by(id);
+            self.plan.choose(listed, self.requests.len(), &mut self.profile);
             let (plan, ms) = (self.plan.name(), self.profile.poll.as_millis());
             if std::mem::replace(&mut cx.stats[id].plan, plan) != plan {
                 let source = &cx.stats[id].id;
@@ -345,7 +345,8 @@ impl Source {
             }
             Task::TickersOf { symbols, .. } => {
                 if blame != Blame::Market {
-                    cx.market.quotes.missed(self.id, symbols);
+                    let is_first = !cx.stats[self.id].quotes_polled;
+                    cx.market.quotes.missed(self.id, symbols, is_first);
                 }
                 self.round.note(RequestKind::Quotes, symbols, false);
                 return self.market_ended(false, cx);
