@@ -119,7 +119,9 @@ fn exchange_of(marketd: &Marketd) -> SocketAddr {
 
 #[test]
 fn a_health_check_waits_until_it_is_ready() {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    // An address that no other test listens at, where loopback has more than one.
+    let any = if cfg!(target_os = "linux") { "127.0.0.9:0" } else { "127.0.0.1:0" };
+    let free = TcpListener::bind(any).and_then(|it| it.local_addr());
     let free = free.expect("a free port").to_string();
     let url = format!("http://{free}");
     let none = Marketd::run(&["healthcheck", "--wait", "1", &url]);
