@@ -205,8 +205,10 @@ impl World {
         loop {
             let target = page.target(&self.grammar);
             let kind = Kind::Udf(UdfAsk::History(page.clone()));
-            let (_, json) = self.ask_json(&target, kind, rng);
+            let (status, json) = self.ask_json(&target, kind, rng);
             match page.read(&json) {
+                // Clients of before still take all places: it is to come back.
+                Err(_) if status == 503 && self.now < limit => self.run_until(self.now + SECOND),
                 Ok(Found::Bars(rows)) => page.to = rows.first().map_or(0, |row| row.0 / 1000),
                 Ok(Found::NoData(None)) => return,
                 Ok(Found::NoData(_) | Found::Error(_)) if self.now < limit => {
