@@ -2,7 +2,7 @@
 //!
 //! [`Backend`] hands each event to the part that owns it. Then it tells the sources that the history has room
 //! again, and the other nodes what was applied. After each event that changed something, it updates health
-//! and failover. It knows no client: [`Backend::take_progress`] tells that something has come that clients
+//! and failover. It knows no client: [`Backend::take_progress`] tells whether something has come that clients
 //! may wait for.
 
 use super::api::health::log::HealthLog;

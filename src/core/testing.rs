@@ -1,4 +1,4 @@
-//! Makings of the tests of this layer: a core's state, markets that are listed, requests.
+//! Helpers for the tests of this layer: a core's state, markets that are listed, requests.
 
 use crate::config::{Config, Limits, SourceConfig};
 use crate::core::{Context, Status};

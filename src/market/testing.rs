@@ -1,4 +1,4 @@
-//! Makings of the tests of this layer: configurations, records and a seeded generator.
+//! Helpers for the tests of this layer: configurations, records and a seeded generator.
 
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};

@@ -1,7 +1,7 @@
 //! The driver's end of the disk thread: sends jobs, and receives answers.
 //!
-//! It waits for the thread at the start and after the answer `Stopped`, and never while the loop serves. It
-//! interprets only the first answer and `Stopped`.
+//! It waits for the thread at the start and after the answer `Stopped`, never in between. It interprets only
+//! the first answer and `Stopped`.
 
 use crate::config::Data;
 use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};

@@ -17,13 +17,14 @@
 //!
 //! ```text
 //! turn                         the loop and its turns: new connections, clients, work that can wait; reloads
-//! driver                       the driver's state, and moving bytes script_file, replay_file     the script
-//! of the demo exchange; the history file that it plays listen, connection           listening sockets, their
-//! files and addresses; a socket with its TLS session fetch                        one request after another,
-//! without the loop tls                          TLS sessions, which a build without the feature lacks
-//! socket, sockopt              a socket and its readiness; socket options disk_thread, resolver,       the
-//! disk thread; the threads of look-ups; process, service_manager     figures, memory and files of the
-//! process; sockets that were passed, and messages
+//! driver                       the driver's state, and moving bytes
+//! script_file, replay_file     the script of the demo exchange; the history file that it plays
+//! fetch                        one request after another, without the loop
+//! tls                          TLS sessions, which a build without the feature lacks
+//! listen, connection           listening sockets, their files and addresses; a socket with its TLS session
+//! sockopt                      options of sockets
+//! disk_thread, resolver        the disk thread; the threads of look-ups
+//! process, service_manager     figures, memory and files of the process; sockets passed to it, and messages
 //! ```
 
 mod connection;

@@ -1,10 +1,10 @@
 //! Bodies with their fingerprints, and how a body is sent: in gzip if the client accepts that and the body is
 //! not shorter than [`PLAIN_BELOW`].
 //!
-//! Owns that choice. A body that is compressed already is sent at once. Any other is compressed first, and
-//! its client waits: most lists and charts change between two polls of a client, so a body that is sent as
-//! it is while it is being compressed for later would be compressed for nobody. If too much waits to be
-//! compressed, the body is sent as it is, which every client accepts.
+//! Owns the choice. A body that is compressed already is sent at once. Any other body is compressed first,
+//! and its client waits. It is not sent plain and compressed for later: most lists and charts change before a
+//! client asks again, so the compressed body would serve nobody. If too much waits to be compressed, the body
+//! is sent plain, which every client accepts.
 //!
 //! It compresses nothing itself: [`CompressedBodies`](crate::core::compressed_cache::CompressedBodies) does.
 

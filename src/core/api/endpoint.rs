@@ -1,4 +1,4 @@
-//! What requests are for, as the rate limit and the metrics distinguish them.
+//! The purposes of requests that the rate limit and the metrics distinguish.
 
 use crate::durations::MOST_ENDPOINTS;
 use crate::named::named;

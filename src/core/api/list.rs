@@ -1,8 +1,8 @@
 //! Long lists, which are made in parts: all rows in their order, or those that a client picks.
 //!
 //! If rows are picked, each step looks at some rows, and keeps the best ones so far in a set. Later steps
-//! write rows from this set. So thousands of rows are never ranked in one piece, and to pick twenty of them
-//! costs no more than it must.
+//! write rows from this set. So thousands of rows are never ranked in one piece, and picking twenty of them
+//! costs little.
 
 use super::body::{Body, send_kept};
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};

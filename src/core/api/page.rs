@@ -1,8 +1,8 @@
 //! `/`: the page for people, and the index of all addresses for programs; and the files of the page.
 //!
-//! Owns which of the two a client gets, the files, and what a browser may do with them. The page links to the
-//! configuration in effect. The page is built in unless the feature `page` is off. Then everybody gets the
-//! index.
+//! Owns the choice between the page and the index, the files, and what a browser may do with them. The page
+//! links to the configuration in effect. The page is built in unless the feature `page` is off. Then
+//! everybody gets the index.
 
 use super::body::Body;
 use super::outcome::Outcome;

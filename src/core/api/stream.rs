@@ -5,20 +5,20 @@
 //!
 //! # To add an event
 //!
-//! 1. Here: a function that appends it with `write_event`. If each client chooses what it reads of it: the
-//!    parameter in `read`, and a field of [`StreamRequest`].
-//! 2. In `clients::streams::stream`: what all readers are told is rendered once in `SharedEvents`, under a
-//!    version, as the status is; what each of them chooses has a place in `EventStream`, as quotes and charts
-//!    have. `EventStream::write` appends it.
-//! 3. In `clients::streaming`: `Streams::has_changes` sees that it has changed, and `Streams::note_changes`
-//!    queues its readers. For what all are told, `EventStream::has_events` must know it too, and
-//!    `Streams::open` renders it for the first reader. For what each chooses, `Streams::closed` removes
-//!    the readers that have ended. If a client that comes back must not miss a change, its version joins the
-//!    ids ([`Position`]).
+//! 1. Here: a function that appends it with `write_event`. If each client chooses what it reads of the event:
+//!    the parameter in `read`, and a field of [`StreamRequest`].
+//! 2. In `clients::streams::stream`: an event for all readers is rendered once in `SharedEvents`, under a
+//!    version, like the status. An event that readers choose has a place in `EventStream`, like quotes and
+//!    charts. `EventStream::write` appends the event.
+//! 3. In `clients::streaming`: `Streams::has_changes` sees that the event has changed, and
+//!    `Streams::note_changes` queues its readers. If the event is for all readers, `EventStream::has_events`
+//!    must know it too, and `Streams::open` renders it for the first reader. If readers choose it,
+//!    `Streams::closed` removes the readers that have ended. If a client that comes back must not miss a
+//!    change, the event's version joins the ids ([`Position`]).
 //! 4. Its description, and its parameter, in `openapi.json` under `/api/v1/stream`; its row in
 //!    `src/docs/http-api.md`.
-//! 5. A test in `tests/loopback/stream.rs`; its name in `tests/sim/listeners.rs` and
-//!    `src/page/feed.js`, which know all events.
+//! 5. A test in `tests/loopback/stream.rs`; its name in `tests/sim/listeners.rs` and `src/page/hub.js`, which
+//!    know all events.
 
 use super::chart::Followed;
 use super::health;

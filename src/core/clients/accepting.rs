@@ -4,8 +4,8 @@
 //! all, another connection makes room for a new one. A connection that has never sent anything goes first.
 //! Without one, the address with the most connections gives up its longest idle one, or else its oldest
 //! stream. So nobody loses a response under way, and no address can lock out the others. If no connection
-//! makes room, or the address is above its own limit, the new connection is accepted as long as there is
-//! room: it is served the health, and is refused anything else.
+//! makes room, or the address is above its own limit, the new connection is accepted as long as there is room
+//! for such connections: it is served `/health`, and is refused anything else.
 
 use crate::core::clients::address_counts::{network, shown};
 use crate::core::clients::connection::{Connection, Phase};

@@ -1,7 +1,7 @@
-//! The number of connections of each client address, and what an address counts and is logged as.
+//! The number of connections of each client address, and the forms in which an address is counted and logged.
 //!
-//! Owns one count for each address that is connected, and keeps nothing of others, so that the table is
-//! never larger than the number of connections. It never decides who is refused.
+//! Owns one count for each address that is connected, and none for any other address. So the table is never
+//! larger than the number of connections. It never decides who is refused.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

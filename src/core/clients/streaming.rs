@@ -1,7 +1,7 @@
 //! Clients with a stream: they are told the changes of quotes, candles and health.
 //!
 //! A connection owns its stream (`streams`), and is in the phase `Streaming`. This phase has two deadlines.
-//! If all output is sent, the event `alive` is sent at the deadline. If output is left, the client has taken
+//! If all output is sent at the deadline, the event `alive` is sent. If output is left, the client has taken
 //! nothing, and its connection is closed. [`Streams`] owns the lists of who reads what, and the queue of the
 //! streams that have something to send. A change marks one place in the stream of each reader, slice by slice
 //! ([`Streams::step`]). Events of a reader are written when its turn in the queue comes, and only if its

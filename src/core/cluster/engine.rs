@@ -6,12 +6,12 @@
 //! and a stream was read. So an engine counts as down if it is a replica, is full, still loads, or gives too
 //! few rights. An engine that replies too late to keep a lease is down too.
 //!
-//! All keys of marketd are in one slot of a Redis cluster. So a node that replies `MOVED slot host:port` to
-//! one command names the node for all of them. [`EngineRoute`] leads to that node from then on, with the same
-//! user and password. When the node fails, the configured address is tried again. The two take turns, because
-//! either may be the one that knows where the keys are.
+//! All keys of marketd are in one slot of a Redis cluster. So a server that replies `MOVED slot host:port` to
+//! one command names the server for all of them. [`EngineRoute`] leads to that server from then on, with the
+//! same user and password. When that server fails, the configured address is tried again. The two take turns,
+//! because either may know where the keys are.
 //!
-//! No log line or error of it contains the user or the password.
+//! No log line or error contains the user or the password.
 
 use super::link::{EngineCommand, Link};
 use super::scripts::Script;

@@ -5,10 +5,11 @@
 //! the sources. Two rules of an account decide when a request may be sent:
 //!
 //! - *Window.* A unit counts from the choice of its request until a window and a slack after its sending.
-//!   What counts and the next request stay within `PERCENT_MOST` of the limit. So no window ever sees more
-//!   than the limit, whatever the calls cost and however long a connection takes to open. The exchange may
-//!   tell how much it has counted. That, with what was sent since, is the least that counts until the
-//!   exchange's window must have ended. A request that was chosen before may no longer fit then.
+//!   What counts and the next request stay within `PERCENT_MOST` of the limit; a request that costs more is
+//!   sent alone. So no window ever sees more than the limit, whatever the calls cost and however long a
+//!   connection takes to open. The exchange may tell how much it has counted. That, with what was sent since,
+//!   is the least that counts until the exchange's window must have ended. A request that was chosen before
+//!   may no longer fit then.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.

@@ -1,8 +1,7 @@
 //! Failover: from which source each symbol is served, when several quote it.
 //!
-//! [`Quotes::best`](crate::market::Quotes::best) decides that. [`Failover`] only counts and logs it. It takes
-//! in which quotes have become stale, and which have been fresh again for a while. It does so between
-//! requests.
+//! [`Quotes::best`](crate::market::Quotes::best) decides that. [`Failover`] only counts and logs the moves.
+//! Between requests, it takes in which quotes have become stale, and which have been fresh again for a while.
 //!
 //! A symbol *moves on* when the quote that was served becomes stale and another source has a fresh one. It
 //! *returns* when the quote that it left has been fresh again for a while.

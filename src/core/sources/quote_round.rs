@@ -1,11 +1,11 @@
 //! A round of quotes, some markets at a time, if they are not requested all at once.
 //!
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour figures,
-//! which are requested separately and less often. A round begins at each tick at which the last one is over,
-//! with its urgent markets, which the configuration names or a stream follows. At a tick during a longer
-//! round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the exchange does not
-//! know is left out of more and more rounds. If a request for several markets is refused, half of them are
-//! requested at a time, until it is known which one was to blame.
+//! which are requested separately and less often. A round begins at the first tick after the end of the last
+//! round. It begins with its urgent markets: those that the configuration names or a stream follows. At a
+//! tick during the round, the urgent markets come again before the rest ([`SHARE_OF_REST`]). A market that
+//! the exchange does not know is left out of more and more rounds. If a request for several markets is
+//! refused, half of them are requested at a time, until it is known which one was to blame.
 
 use crate::core::context::Context;
 use crate::core::sources::staged::Newest;

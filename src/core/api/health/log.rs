@@ -2,7 +2,8 @@
 //!
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
 //! hours is more than one line at its beginning. A reason that comes and goes all the time does not flood the
-//! log: a few changes are logged at once, and after these one line in two minutes, with their number.
+//! log: a few changes are logged at once, and after these one line in two minutes, with the number of
+//! changes.
 
 use super::{Reason, reasons, state};
 use crate::core::stats::Status;
