@@ -113,12 +113,14 @@ impl World {
     fn expect_quotes(&mut self, rng: &mut Rng) {
         let polls = self.config.sources.iter().map(|source| us(source.poll.usual()));
         let poll_us = polls.max().unwrap_or(0);
-        self.run_until(self.now + 2 * poll_us + SECOND);
-        // A list that a reload has asked for may come late, and quotes of what is new in it after that.
+        let begin = self.now;
+        self.run_until(begin + 2 * poll_us + SECOND);
+        // What a reload has changed may be found late, a list that it has asked for come late, and quotes of
+        // what is new in it after that.
         let limit = self.now + 60 * SECOND;
         let is_behind = |world: &World, at: usize| {
-            world.reload.is_there[at]
-                && world.schedules[at].answered <= Some(world.ledgers[at].listed_at())
+            let listed = world.ledgers[at].listed_at();
+            world.reload.is_there[at] && world.schedules[at].answered <= Some(listed.max(begin))
         };
         while (0..self.ledgers.len()).any(|at| is_behind(self, at)) && self.now < limit {
             self.run_until(self.now + SECOND);
