@@ -61,6 +61,8 @@
 //! and [`exchange`] (an exchange). Others are at the top of the source of `core/api/metrics/table.rs` (a
 //! metric), `config/limits.rs` (a limit) and `config/schema.rs` (a key of the file).
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod commands;
 pub mod config;
 pub mod core;

@@ -4,6 +4,8 @@
 //! panics: it is a clear line for each fault. The exit code is 2, or 1 if `healthcheck`, `probe` or `reload`
 //! fails.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
 use marketd::commands::history;

@@ -214,9 +214,6 @@ const MOST_COLUMNS: usize = 110;
 /// Lines of a file without its tests.
 const MOST_LINES: usize = 400;
 
-/// Lines of a function, from its name to its closing brace.
-const MOST_FUNCTION_LINES: usize = 70;
-
 #[test]
 fn no_line_is_longer_than_a_screen_is_wide() {
     fn rule(source: &Source) -> Findings {
@@ -248,46 +245,6 @@ fn no_file_is_too_long() {
     finds(rule, "src/a.rs", &format!("{full}#[cfg(test)]\nmod t {{\n{full}}}\n"), &[]);
     finds(rule, "src/a.rs", &format!("{full}a\n"), &[1]);
     holds(rule, "src");
-}
-
-#[test]
-fn no_function_is_too_long() {
-    fn rule(source: &Source) -> Findings {
-        let words = source.words();
-        let begins = words.windows(2).enumerate().filter(|(_, two)| {
-            let is_name = |c: char| c == '_' || c.is_alphabetic();
-            two[0].text == "fn" && two[1].text.starts_with(is_name)
-        });
-        let lines = begins.map(|(at, two)| (two[0].line, function_lines(&words[at..])));
-        let long = lines.filter(|(_, lines)| *lines > MOST_FUNCTION_LINES);
-        long.map(|(line, lines)| (line, format!("a function of {lines} lines"))).collect()
-    }
-    let most = "    a;\n".repeat(MOST_FUNCTION_LINES - 2);
-    let check = |text: String, expected: &[usize]| finds(rule, "src/a.rs", &text, expected);
-    check(format!("fn f() {{\n{most}}}\n"), &[]);
-    check(format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"), &[2]);
-    check(format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"), &[]);
-    holds(rule, "src");
-}
-
-/// Lines from a function's name to its closing brace; 1 where it has no body.
-fn function_lines(words: &[Word<'_>]) -> usize {
-    let (mut round, mut curly) = (0, 0);
-    for word in words {
-        match word.text {
-            "(" | "[" => round += 1,
-            ")" | "]" => round -= 1,
-            "{" => curly += 1,
-            "}" => curly -= 1,
-            _ => {}
-        }
-        let ends =
-            (word.text == "}" && curly == 0) || (word.text == ";" && curly == 0 && round == 0);
-        if ends {
-            return word.line - words[0].line + 1;
-        }
-    }
-    1
 }
 
 /// Words that must not follow each other in the code, the place concerned, and the places in it that may.
