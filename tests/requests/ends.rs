@@ -17,6 +17,8 @@ const AGES: Duration = Duration::from_secs(1000);
 /// What happens to a connection.
 #[derive(Clone, Copy)]
 enum Step {
+    /// From the begin the client takes no more than the first five bytes of its answers.
+    Stalled,
     Send(&'static [u8]),
     /// The client sends no more.
     End,
@@ -56,6 +58,8 @@ const ENDS: &[(CloseReason, &[Step])] = {
         (IdleTimeout, &[Send(GET), Ages]),
         (HeadTimeout, &[HALF, Ages]),
         (BodyTimeout, &[BODY, Ages]),
+        (WriteTimeout, &[Stalled, Send(GET), Ages]),
+        (WriteTimeout, &[Stalled, Send(b"GARBAGE\r\n\r\n"), Ages]),
     ]
 };
 
@@ -71,10 +75,12 @@ const BAD: [&[u8]; 4] = [
 fn check(reason: CloseReason, steps: &[Step]) {
     let mut bench = Bench::new(Limits { requests_per_connection: 3, ..Limits::default() });
     let mut expected = bench.closes();
-    let key = bench.connect();
+    let appetite = if matches!(steps[0], Step::Stalled) { 5 } else { usize::MAX };
+    let key = bench.connect_with(appetite);
     for step in steps {
         assert!(!bench.is_closed(key), "{reason:?}: too early");
         match step {
+            Step::Stalled => {}
             Step::Send(bytes) => _ = bench.send(key, bytes),
             Step::End => bench.end(key),
             Step::Reset => bench.reset(key),
@@ -99,42 +105,11 @@ fn every_end_is_counted_under_its_reason_and_every_reason_is_some_end() {
             check(CloseReason::BadRequest, &[Step::Send(bad), end]);
         }
     }
-    // Those in which the service itself has no room have tests of their own.
-    let elsewhere =
-        ["refused", "stopping", "made_room", "write_timeout", "slow_reader", "slow_sender"];
+    // Those in which the service itself has no room: `limits.rs`.
+    let elsewhere = ["refused", "stopping", "made_room", "slow_reader", "slow_sender"];
     let here = ENDS.iter().map(|(reason, _)| reason.name()).chain(["bad_request"]);
     let all: BTreeSet<&str> = here.chain(elsewhere).collect();
     assert_eq!(all, CloseReason::NAMES.iter().copied().collect());
-}
-
-#[test]
-fn who_takes_nothing_or_too_much_is_counted_as_that() {
-    let mut bench = Bench::new(Limits::default());
-    for raw in [GET, b"GARBAGE\r\n\r\n"] {
-        let key = bench.connect_with(5);
-        bench.send(key, raw);
-        bench.pass(AGES);
-        assert!(bench.is_closed(key));
-        assert_eq!(bench.got(key), b"HTTP/");
-    }
-    assert_eq!(bench.closes()["write_timeout"], 2);
-    let mut bench = Bench::new(Limits { output_total: 3_000, ..Limits::default() });
-    // The first and slowest of them goes; what one has written last is never too much.
-    let slow = [(); 5].map(|()| {
-        let key = bench.connect_with(5);
-        bench.send(key, &GET.repeat(2));
-        bench.pass(Duration::from_millis(1));
-        key
-    });
-    assert!(bench.is_closed(slow[0]) && !bench.is_closed(slow[4]));
-    assert_eq!(bench.got(slow[0]), b"HTTP/");
-    assert!(bench.closes()["slow_reader"] >= 1);
-    let mut bench = Bench::new(Limits { input_total: 1000, ..Limits::default() });
-    let key = bench.connect();
-    bench.send(key, &[&b"GET /"[..], &[b'x'; 2000]].concat());
-    bench.pass(Duration::from_millis(1));
-    assert!(bench.is_closed(key));
-    assert_eq!(bench.closes()["slow_sender"], 1);
 }
 
 #[test]
@@ -163,34 +138,6 @@ fn clients_of_the_demo_exchange_count_for_nothing() {
         assert!(bench.is_closed(key));
         assert_eq!(counts(&mut bench), counts(&mut idle), "{}", raw.escape_ascii());
     }
-}
-
-#[test]
-fn who_makes_place_is_counted_as_that() {
-    let mut bench = Bench::new(Limits { max_connections: 1, ..Limits::default() });
-    bench.connect();
-    bench.pass(Duration::from_secs(5));
-    let closes = bench.closes();
-    assert_eq!((closes["made_room"], closes["idle_timeout"]), (1, 0));
-}
-
-#[test]
-fn who_is_turned_away_is_counted_as_refused() {
-    let mut bench = Bench::new(Limits { max_connections: 1, ..Limits::default() });
-    let first = bench.connect();
-    for leaves in [true, false] {
-        let refused = bench.connect();
-        bench.send(refused, ANY);
-        assert_eq!(bench.summary(refused), "503 unavailable, shut");
-        match leaves {
-            true => bench.end(refused),
-            false => bench.pass(Duration::from_secs(5)),
-        }
-        assert!(bench.is_closed(refused));
-    }
-    bench.end(first);
-    let closes = bench.closes();
-    assert_eq!((closes["refused"], closes["client_closed"]), (2, 1), "{closes:?}");
 }
 
 #[test]
@@ -223,6 +170,25 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
     let late = bench.connect();
     bench.send(late, ANY);
     assert_eq!(bench.summary(late), "503 unavailable, shut");
+}
+
+#[test]
+fn a_request_that_comes_after_an_idle_connection_is_shut_meets_no_reset() {
+    for is_stopping in [true, false] {
+        let mut bench = Bench::new(Limits { linger: AGES, ..Limits::default() });
+        let key = bench.connect();
+        match is_stopping {
+            true => bench.shut_down(),
+            false => bench.pass(Duration::from_secs(100)),
+        }
+        assert!(bench.is_shut(key) && !bench.is_closed(key));
+        for part in GET.chunks(7) {
+            assert_eq!(bench.send(key, part), part.len(), "it is read");
+        }
+        assert!(bench.got(key).is_empty() && !bench.is_closed(key));
+        bench.end(key);
+        assert!(bench.is_closed(key));
+    }
 }
 
 #[test]

@@ -185,27 +185,6 @@ fn one_that_leaves_while_it_waits_for_its_turn_is_let_go() {
 }
 
 #[test]
-fn a_request_that_comes_after_an_idle_connection_is_shut_meets_no_reset() {
-    let get = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
-    let idle = Now { mono: Mono(100_000_000), unix: UnixMs(1_700_000_099_000) };
-    for is_stopping in [true, false] {
-        let mut core = core();
-        let key = accept(&mut core);
-        match is_stopping {
-            true => core.shut_down(idle),
-            false => core.handle_timeout(idle),
-        }
-        assert_eq!(actions(&mut core), [Action::Finish(key)], "and not closed");
-        for part in get.chunks(7) {
-            core.handle(key, Event::Received(part), idle);
-            assert!(core.outgoing(key).is_empty() && core.wants_read(key));
-        }
-        core.handle(key, Event::Eof, idle);
-        assert_eq!(actions(&mut core), [Action::Close(key)]);
-    }
-}
-
-#[test]
 fn who_has_never_said_anything_makes_place_for_who_does() {
     let mut bench = Bench::new(Limits { max_connections: 100, ..Limits::default() });
     let speaks = bench.connect();

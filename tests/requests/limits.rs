@@ -465,6 +465,8 @@ fn connections_in_all_have_a_limit() {
     for key in [refused, vec![next, clients[1], clients[2]]].concat() {
         bench.end(key);
     }
+    let closes = bench.closes();
+    assert_eq!(closes["refused"], 1 + 3 + 100, "{closes:?}");
     bench.check_empty();
 }
 
@@ -536,6 +538,7 @@ fn from_half_of_that_on_who_takes_nothing_goes_and_who_reads_stays() {
     }
     let gone = rude.iter().filter(|key| bench.is_closed(**key)).count();
     assert!(gone > 1, "{gone} of {} are closed", rude.len());
+    assert_eq!(bench.closes()["slow_reader"], gone as u64);
     assert!(figure(&mut bench, "bytesPending") <= limits.output_total / 2);
     assert!(!bench.is_closed(steady));
 }
