@@ -2,28 +2,22 @@
 //! it does not. Certificates are made on the spot, by an authority that nobody else knows.
 #![cfg(feature = "tls")]
 
-use crate::support;
-
-use serde_json::{Value, json};
+use crate::loopback::setup::*;
+use crate::support::*;
+use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Instant;
-use support::*;
 
-/// The configuration of one source at `url`, with the roots of `authority`.
+/// A configuration of one source at `url`, and how a daemon is started with it.
 struct Setup {
     launch: Launch,
-    config: Value,
+    config: serde_json::Value,
 }
 
 impl Setup {
     fn new(url: &str) -> Setup {
-        let depth = json!({ "keep": 1_000_000, "backfill": 0 });
-        let config = json!({
-            "sources": [{ "dialect": "binance", "url": url, "pollMs": 100, "timeoutMs": 5000 }],
-            "data": ":memory:",
-            "history": { "1m": depth, "1h": depth, "1d": depth },
-            "limits": { "backoffMaxMs": 1000 },
-        });
+        let source = json!({ "dialect": "binance", "url": url, "pollMs": 100, "timeoutMs": 5000 });
+        let config = with(config(&[source]), "limits", json!({ "backoffMaxMs": 1000 }));
         Setup { launch: Launch::new(&["--log", "trace"]), config }
     }
 
@@ -36,14 +30,6 @@ impl Setup {
     fn timeout(mut self, ms: u64) -> Setup {
         self.config["sources"][0]["timeoutMs"] = json!(ms);
         self
-    }
-
-    /// A second source, which is well.
-    fn beside(&mut self, exchange: &Binance) {
-        let url = exchange.url();
-        let second = json!({ "id": "second", "dialect": "binance", "url": url, "pollMs": 100 });
-        let sources = self.config["sources"].as_array_mut();
-        sources.expect("a list").push(second);
     }
 
     fn env(mut self, name: &str, value: &str) -> Setup {
@@ -68,25 +54,8 @@ impl Setup {
     }
 }
 
-fn source(marketd: &Marketd) -> Json {
-    let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
-    metrics["upstreams"][0].clone()
-}
-
-#[track_caller]
-fn await_error(marketd: &Marketd, expected: &str) {
-    let caller = std::panic::Location::caller();
-    let mut last = String::new();
-    let found = poll_until(LONG, || {
-        let source = source(marketd);
-        last = source["lastError"].text().unwrap_or_default().to_string();
-        last.contains(expected).then_some(())
-    });
-    assert!(found.is_some(), "{caller}: the last error is {last:?}");
-}
-
 /// An exchange with so many markets whose prices stand still.
-fn exchange_of(count: usize, seed: u64) -> Binance {
+fn still(count: usize, seed: u64) -> Binance {
     let exchange = Binance::generated(count, seed);
     exchange.set_time(ServerTime::Fixed(exchange.now()));
     exchange
@@ -99,16 +68,9 @@ fn serves(marketd: &Marketd, exchange: &Binance) {
     let symbol = exchange.symbols()[0].clone();
     let id = symbol.replace('/', "");
     let ticker = get(exchange.addr(), &format!("/api/v3/ticker/24hr?symbol={id}")).exact();
-    let price = ticker["lastPrice"].text().expect("a price is a text");
-    let price = price.trim_end_matches('0').trim_end_matches('.');
-    eventually(LONG, || {
-        let quote = get(marketd.addr(), &format!("/api/v1/quotes/{symbol}"));
-        let last = quote.exact()["last"].to_string();
-        (last == price).then_some(())
-    });
-    let chart = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=5");
-    let chart = get(marketd.addr(), &chart);
-    assert_eq!(chart.status, 200, "{}", chart.text());
+    let price = naive::plain(ticker["lastPrice"].text().expect("a price is a text"));
+    eventually(LONG, || (quote(marketd, &symbol)["last"].to_string() == price).then_some(()));
+    read(marketd.addr(), &format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=5"));
 }
 
 /// While one source fails, clients are answered with what the other one has, and health says so.
@@ -116,7 +78,7 @@ fn serves(marketd: &Marketd, exchange: &Binance) {
 fn answers(marketd: &Marketd, exchange: &Binance) {
     await_health(marketd, "degraded");
     assert_eq!(get(marketd.addr(), "/health").status, 200);
-    let failing = source(marketd);
+    let failing = &metrics(marketd)["upstreams"][0];
     let backs_off = ["backoff", "down"].contains(&failing["state"].text().unwrap_or_default());
     assert!(backs_off && !failing["backoffUntil"].is_null(), "{failing}");
     let symbol = &exchange.symbols()[0];
@@ -132,7 +94,7 @@ fn answers(marketd: &Marketd, exchange: &Binance) {
 #[test]
 fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
     let authority = Authority::new("ours");
-    let exchange = exchange_of(3500, 1);
+    let exchange = still(3500, 1);
     let identity = authority.identity(&["localhost", "127.0.0.1"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
     // By name: every address of it is tried, and the front listens on one alone.
@@ -157,7 +119,7 @@ fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
 #[test]
 fn an_address_has_certificates_too_and_either_version_is_spoken() {
     let authority = Authority::new("ours");
-    let exchange = exchange_of(5, 2);
+    let exchange = still(5, 2);
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let identity = authority.identity(&["127.0.0.1"], Validity::Now);
         let front = TlsFront::with_versions(identity, exchange.addr(), &[version]);
@@ -172,7 +134,7 @@ fn an_address_has_certificates_too_and_either_version_is_spoken() {
 #[test]
 fn each_fault_of_a_certificate_has_its_own_words() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-    let exchange = exchange_of(3, 3);
+    let exchange = still(3, 3);
     let check = |identity: Identity, expected: &str, alert: &str| {
         let front = TlsFront::start(identity, exchange.addr());
         let url = front.url("127.0.0.1");
@@ -210,7 +172,7 @@ fn each_fault_of_a_certificate_has_its_own_words() {
         "CertificateExpired",
     );
     check(
-        Identity::self_signed(&["127.0.0.1"]),
+        Identity::self_signed("127.0.0.1"),
         "expected a server certificate issued by a CA, found a CA's own or a self-signed one",
         "CertificateUnknown",
     );
@@ -240,7 +202,7 @@ fn a_peer_that_does_not_speak_tls_is_told_as_such() {
 
 #[test]
 fn an_exchange_that_is_not_reached_disturbs_nobody() {
-    let exchange = exchange_of(20, 4);
+    let exchange = still(20, 4);
     let stalling = peer(b"\x16\x03\x03\x00\x7a\x02", false);
     // It swallows every packet.
     let hole = BlackHole::new();
@@ -251,7 +213,8 @@ fn an_exchange_that_is_not_reached_disturbs_nobody() {
         ("https://exchange.invalid".to_string(), 1000, "cannot resolve"),
     ] {
         let mut setup = Setup::new(&url).timeout(ms);
-        setup.beside(&exchange);
+        let second = source("second", &exchange);
+        setup.config["sources"].as_array_mut().expect("a list").push(second);
         let marketd = setup.fails(expected);
         answers(&marketd, &exchange);
     }
@@ -260,7 +223,7 @@ fn an_exchange_that_is_not_reached_disturbs_nobody() {
 #[test]
 fn an_answer_until_the_close_needs_the_end_that_tls_asks_for() {
     let authority = Authority::new("ours");
-    let exchange = exchange_of(5, 5);
+    let exchange = still(5, 5);
     exchange.fault(Fault::UntilClose);
     let identity = authority.identity(&["127.0.0.1"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
@@ -302,18 +265,21 @@ fn certificates_that_are_none_end_the_start_with_2() {
 /// The value of `Proxy-Authorization` for `me` and `hunter2`.
 const BASIC: &str = "Basic bWU6aHVudGVyMg==";
 
-fn through(proxy: &Proxy, userinfo: &str) -> String {
+const DENIED: &[u8] = b"HTTP/1.1 407 Proxy Authentication Required\r\n\
+    Proxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 6\r\n\r\nsorry\n";
+
+fn through(proxy: &Relay, userinfo: &str) -> String {
     format!("http://{userinfo}{}", proxy.addr())
 }
 
 #[test]
 fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
     let authority = Authority::new("ours");
-    let exchange = exchange_of(300, 6);
+    let exchange = still(300, 6);
     let identity = authority.identity(&["exchange.test"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
-    let routes = [("exchange.test:443", front.addr())];
-    let proxy = Proxy::start(Manner::OpenTo(BASIC.to_string()), &routes);
+    let proxy = Relay::proxy_to(front.addr());
+    proxy.refuse(Some((Some(BASIC), DENIED)));
     // No name server knows this name, nor needs to: the proxy does.
     let variable = through(&proxy, "me:hunter2@");
     let setup = Setup::new("https://exchange.test").trust(&authority);
@@ -328,19 +294,20 @@ fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
     let leaked = |name: &str| asked_inside.iter().any(|it| it.field(name).is_some());
     assert!(!leaked("Proxy-Authorization"));
     // A proxy that dies takes its tunnels along, and they come back with it.
-    proxy.set(Manner::Close);
-    proxy.cut();
+    proxy.refuse(Some((None, b"")));
+    proxy.set(Passage::Cut);
+    proxy.set(Passage::Open);
     await_error(&marketd, "no tunnel through the proxy: closed by the peer");
-    proxy.set(Manner::Answer(b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno".to_vec()));
-    await_error(&marketd, "no tunnel through the proxy: status 503");
-    proxy.set(Manner::Answer(b"220 mail ready\r\n\r\n".to_vec()));
-    await_error(&marketd, "no tunnel through the proxy: malformed answer");
-    proxy.set(Manner::OpenTo("Basic b3RoZXI6".to_string()));
-    await_error(
-        &marketd,
-        "no tunnel through the proxy: status 407, the proxy rejects the user and password",
-    );
-    proxy.set(Manner::Open);
+    let busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno";
+    for (but, answer, expected) in [
+        (None, &busy[..], "status 503"),
+        (None, b"220 mail ready\r\n\r\n", "malformed answer"),
+        (Some("Basic x"), DENIED, "status 407, the proxy rejects the user and password"),
+    ] {
+        proxy.refuse(Some((but, answer)));
+        await_error(&marketd, &format!("no tunnel through the proxy: {expected}"));
+    }
+    proxy.refuse(None);
     await_health(&marketd, "ok");
     let metrics = get(marketd.addr(), "/metrics").text().to_string();
     let json = get(marketd.addr(), "/api/v1/metrics").text().to_string();
@@ -355,32 +322,29 @@ fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
 
 #[test]
 fn a_proxy_that_wants_credentials_and_one_that_stalls_are_told() {
-    let proxy = Proxy::start(Manner::OpenTo(BASIC.to_string()), &[]);
-    let of = |proxy: &Proxy| {
-        let variable = through(proxy, "");
-        Setup::new("https://exchange.test").env("https_proxy", &variable)
-    };
-    of(&proxy)
-        .fails("no tunnel through the proxy: status 407, the proxy requires a user and password");
+    let proxy = Relay::proxy();
+    proxy.refuse(Some((Some(BASIC), DENIED)));
+    let by = |name, url: &str| Setup::new("https://exchange.test").env(name, url);
+    let denied = "no tunnel through the proxy: status 407, the proxy requires a user and password";
+    by("https_proxy", &through(&proxy, "")).fails(denied);
     assert_eq!(proxy.asked()[0].authorization, None);
-    proxy.set(Manner::Stall);
-    let marketd = of(&proxy).timeout(300);
-    marketd.fails("no tunnel through the proxy: no answer in time");
-    let nobody = FakeExchange::start(|_| Reply::not_found());
+    proxy.set(Passage::Held);
+    let setup = by("https_proxy", &through(&proxy, "")).timeout(300);
+    setup.fails("no tunnel through the proxy: no answer in time");
+    let nobody = Binance::empty();
     nobody.refuse();
-    let url = format!("http://{}", nobody.addr());
-    let setup = Setup::new("https://exchange.test").env("ALL_PROXY", &url);
-    setup.fails("cannot connect to the proxy: connection refused");
+    let refused = "cannot connect to the proxy: connection refused";
+    by("ALL_PROXY", &nobody.url()).fails(refused);
 }
 
 #[test]
 fn plain_http_goes_through_a_tunnel_too_and_exceptions_do_not() {
-    let exchange = exchange_of(5, 7);
-    let routes = [("exchange.test:80", exchange.addr())];
-    let proxy = Proxy::start(Manner::Open, &routes);
+    let exchange = still(5, 7);
+    let proxy = Relay::proxy_to(exchange.addr());
     let variable = through(&proxy, "");
     let marketd = Setup::new("http://exchange.test").env("HTTP_PROXY", &variable).start();
     serves(&marketd, &exchange);
+    assert_eq!(proxy.asked()[0].target, "exchange.test:80");
     let asked = exchange.asked();
     assert_eq!(asked[0].field("Host"), Some("exchange.test"));
     assert!(asked[0].target.starts_with('/'), "{}", asked[0].target);

@@ -36,7 +36,7 @@ fn target(query: &str) -> String {
 #[track_caller]
 fn chart(addr: SocketAddr, query: &str) -> Json {
     let answer = get(addr, &target(query));
-    let rows = good(&answer, CHART);
+    let rows = good(&answer);
     assert_eq!(answer.header("Chart-Coverage"), Some("complete"), "{query}");
     rows
 }
@@ -49,12 +49,12 @@ fn opens(rows: &Json) -> Vec<i64> {
 #[test]
 fn the_first_answer_about_a_market_holds_the_forming_candle() {
     let (_exchange, marketd) = made_up();
-    for interval in INTERVALS {
+    for interval in naive::INTERVALS {
         // Of the longest two, so many are not kept.
         let (more, count) =
             if interval == "1w" || interval == "1M" { ("&limit=5", 5) } else { ("", 500) };
         let answer = get(marketd.addr(), &target(&format!("interval={interval}{more}")));
-        let opens = opens(&good(&answer, CHART));
+        let opens = opens(&good(&answer));
         let newest = open_time(interval, NOW);
         assert_eq!((opens.len(), opens.last()), (count, Some(&newest)), "{interval}");
         let is_whole = count < 500 || opens[0] == newest - 499 * (newest - opens[498]);
@@ -89,26 +89,8 @@ fn seconds_milliseconds_and_the_other_names_mean_the_same() {
         assert_eq!(chart(marketd.addr(), &query), plain, "{query}");
     }
     // The names that TradingView has for what is served.
-    for (resolution, interval) in [
-        ("1", "1m"),
-        ("3", "3m"),
-        ("5", "5m"),
-        ("15", "15m"),
-        ("30", "30m"),
-        ("60", "1h"),
-        ("120", "2h"),
-        ("240", "4h"),
-        ("360", "6h"),
-        ("480", "8h"),
-        ("720", "12h"),
-        ("D", "1d"),
-        ("1D", "1d"),
-        ("3D", "3d"),
-        ("W", "1w"),
-        ("1W", "1w"),
-        ("M", "1M"),
-        ("1M", "1M"),
-    ] {
+    let short = [("D", "1d"), ("W", "1w"), ("M", "1M")];
+    for (resolution, interval) in RESOLUTIONS.into_iter().zip(naive::INTERVALS).chain(short) {
         let answer = get(marketd.addr(), &target(&format!("resolution={resolution}&limit=2")));
         assert_eq!(answer.status, 200, "{resolution}: {}", answer.text());
         assert_eq!(answer.header("Chart-Interval"), Some(interval), "{resolution}");

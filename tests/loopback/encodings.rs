@@ -5,12 +5,6 @@ use crate::loopback::setup::*;
 use crate::support::binance::TICKERS;
 use crate::support::*;
 
-/// What the only source says of its last fault.
-pub fn last_error(marketd: &Marketd) -> String {
-    let told = metrics(marketd)["upstreams"][0]["lastError"].clone();
-    told.text().unwrap_or_default().to_string()
-}
-
 /// A list of tickers, packed in this way and said to be.
 pub fn packed(bytes: Vec<u8>, coding: &str) -> Fault {
     Fault::Instead(Reply::json(bytes).field("Content-Encoding", coding))

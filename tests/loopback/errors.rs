@@ -165,7 +165,7 @@ fn every_error_has_its_status_code_and_parameter() {
         if *code == "invalid_interval" {
             let named = match *param {
                 "resolution" => &crate::loopback::contract::RESOLUTIONS,
-                _ => &crate::loopback::contract::INTERVALS,
+                _ => &naive::INTERVALS,
             };
             assert!(named.iter().all(|name| message.contains(name)), "{message}");
             assert!(message.starts_with(&format!("Invalid {param} \"")), "{message}");

@@ -1,7 +1,7 @@
 //! Candles that were never asked of the exchange: fetched when somebody wants them, bounded in
 //! depth, number and time; and candles made of quotes until the exchange's own arrive.
 
-use crate::loopback::contract::{CHART, good};
+use crate::loopback::contract::good;
 use crate::loopback::naive::{asked_of, body, open_time};
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
@@ -61,7 +61,7 @@ fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
     assert_eq!(coverage(&answer), "complete");
     let expected = asked_of(&exchange, "BTCUSDT", "1h", from, to);
     assert_eq!(expected.len(), 1001);
-    assert_eq!(good(&answer, CHART), body(&expected));
+    assert_eq!(good(&answer), body(&expected));
     let first = exchange.asked_of(KLINES).first().map(|asked| asked.target.clone());
     let first = first.expect("it was asked");
     assert!(first.contains("symbol=BTCUSDT") && first.contains("interval=1h"), "{first}");
@@ -109,7 +109,7 @@ fn a_slow_exchange_makes_a_partial_answer_and_a_later_one_is_whole() {
     exchange.fault_on(KLINES, Fault::Silence);
     let (from, to) = (at(140), at(100));
     let answer = get(marketd.addr(), &target(from, to));
-    assert_eq!(good(&answer, CHART).items().len(), 0);
+    assert_eq!(good(&answer).items().len(), 0);
     assert_eq!(coverage(&answer), "partial");
     assert_eq!(answer.header("Chart-Gaps"), Some("0"), "what was not answered is no gap");
     let cache = answer.header("Cache-Control").unwrap_or_default();
@@ -119,7 +119,7 @@ fn a_slow_exchange_makes_a_partial_answer_and_a_later_one_is_whole() {
     exchange.heal();
     exchange.cut();
     let answer = await_answer(marketd.addr(), &target(from, to), |a| coverage(a) == "complete");
-    assert_eq!(good(&answer, CHART), body(&asked_of(&exchange, "BTCUSDT", "1h", from, to)));
+    assert_eq!(good(&answer), body(&asked_of(&exchange, "BTCUSDT", "1h", from, to)));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
         .with_clock();
     let addr = marketd.addr();
     let answer = get(addr, &target(at(300), at(0)));
-    let rows = good(&answer, CHART);
+    let rows = good(&answer);
     assert!((100..=101).contains(&rows.items().len()), "{}", rows.items().len());
     assert!(rows[0][0].integer() >= Some(at(100)));
     let oldest = |asked: &Asked| asked.param("startTime").and_then(|text| text.parse::<i64>().ok());

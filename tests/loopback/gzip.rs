@@ -1,6 +1,5 @@
 //! Exchanges that answer in gzip: what a list packed in it comes to, and what a bomb does.
 
-use crate::loopback::encodings::last_error;
 use crate::loopback::hostile::MOST_GROWTH;
 use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, MARKETS, TICKERS, TIME};

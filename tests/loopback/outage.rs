@@ -1,7 +1,7 @@
 //! Exchanges that stop, freeze, refuse and return: what clients see of it, and how often the
 //! exchange is asked meanwhile.
 
-use crate::loopback::contract::{ECOSYSTEM_MARKET, HEALTH, MARKETS, QUOTE, QUOTES, error, good};
+use crate::loopback::contract::{error, good};
 use crate::loopback::setup::*;
 use crate::support::binance::{self, TICKERS};
 use crate::support::*;
@@ -53,21 +53,21 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
     let answer = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
     assert_eq!(answer.header("Cache-Control"), Some("no-cache"));
-    let shown = good(&answer, QUOTE);
+    let shown = good(&answer);
     assert_eq!(without_staleness(&shown), without_staleness(&last_seen));
     let batch = get(addr, "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT");
     assert_eq!(batch.header("Cache-Control"), Some("no-cache"));
-    for quote in good(&batch, QUOTES)["quotes"].items() {
+    for quote in good(&batch)["quotes"].items() {
         assert_eq!(quote["stale"].bool(), Some(true), "{quote}");
     }
-    let markets = good(&get(addr, "/api/v1/categories/usdt/markets"), MARKETS);
+    let markets = good(&get(addr, "/api/v1/categories/usdt/markets"));
     assert_eq!(markets["markets"][0]["stale"].bool(), Some(true));
-    let record = good(&get(addr, "/api/ecosystem/market/BTC-USDT"), ECOSYSTEM_MARKET);
+    let record = good(&get(addr, "/api/ecosystem/market/BTC-USDT"));
     assert_eq!(record["quote"]["stale"].bool(), Some(true));
 
     let health = get(addr, "/health");
     assert_eq!(health.status, 200, "{}", health.text());
-    let health = good(&health, HEALTH);
+    let health = good(&health);
     assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(false)));
     assert_eq!(health["quotes"].to_string(), r#"{"cached":2,"fresh":0,"stale":2}"#);
     assert_eq!(health["upstreams"].to_string(), r#"{"up":0,"total":1}"#);
@@ -214,7 +214,7 @@ fn a_switch_to_another_source_is_told_once_and_counted() {
     // A stale answer is none: nobody gets one while either is up.
     let goes_on = |id: &'static str| {
         move |answer: &Response| {
-            let batch = good(answer, QUOTES);
+            let batch = good(answer);
             let quotes = batch["quotes"].items();
             assert!(quotes.iter().all(|quote| quote["stale"] == Json::Bool(false)));
             quotes.len() == 3 && quotes.iter().all(|quote| quote["source"] == id)
@@ -244,7 +244,7 @@ fn a_switch_to_another_source_is_told_once_and_counted() {
     // The first is stale, and still there for those who ask for it.
     let first = read(addr, "/api/v1/quotes/BTCUSDT?source=one");
     assert_eq!((first["stale"].bool(), first["source"].text()), (Some(true), Some("one")));
-    let health = good(&await_answer(addr, "/health/ready", |it| it.status == 200), HEALTH);
+    let health = good(&await_answer(addr, "/health/ready", |it| it.status == 200));
     assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(true)));
     assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
     let log = marketd.stop(LONG).stderr;

@@ -1,7 +1,7 @@
 //! What is wrong, and where marketd says so: the reasons of `/health`, the states of sources, the
 //! lines of the log and the rules that choose them, and the signals that change nothing.
 
-use crate::loopback::contract::{HEALTH, as_described};
+use crate::loopback::contract::as_described;
 use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, TICKERS};
 use crate::support::*;
@@ -47,7 +47,7 @@ fn await_reasons(marketd: &Marketd, expected: &[&str]) -> Json {
 fn health(marketd: &Marketd) -> Json {
     let answer = get(marketd.addr(), "/health");
     assert!([200, 503].contains(&answer.status));
-    as_described(&answer, HEALTH, Decimals::Numbers);
+    as_described(&answer);
     answer.exact()
 }
 

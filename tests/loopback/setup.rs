@@ -50,6 +50,20 @@ pub fn upstream(marketd: &Marketd, key: &str) -> i64 {
     value.unwrap_or_else(|| panic!("{key} is null"))
 }
 
+/// What the first source says of its last fault.
+pub fn last_error(marketd: &Marketd) -> String {
+    let told = metrics(marketd)["upstreams"][0]["lastError"].clone();
+    told.text().unwrap_or_default().to_string()
+}
+
+/// Waits until it says this of it.
+#[track_caller]
+pub fn await_error(marketd: &Marketd, part: &str) {
+    let caller = std::panic::Location::caller();
+    let found = poll_until(LONG, || last_error(marketd).contains(part).then_some(()));
+    assert!(found.is_some(), "{caller}: the last error is {:?}", last_error(marketd));
+}
+
 /// Waits until the only source has been polled so many times more with success.
 #[track_caller]
 pub fn await_polls(marketd: &Marketd, more: i64) {

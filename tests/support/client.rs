@@ -19,6 +19,8 @@ pub struct Client {
 /// One answer, read to its end.
 #[derive(Clone, Debug)]
 pub struct Response {
+    /// What was asked for; empty where the client was not told.
+    pub target: String,
     /// Status code.
     pub status: u16,
     /// In order, names as sent.
@@ -65,7 +67,7 @@ pub fn head(addr: SocketAddr, target: &str) -> Response {
     let mut client = Client::connect(addr);
     let line = format!("HEAD {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
     let answer = client.send(line).and_then(|()| client.read_head());
-    answer.unwrap_or_else(|fault| panic!("HEAD {target}: {fault}"))
+    answer.unwrap_or_else(|fault| panic!("HEAD {target}: {fault}")).to(target)
 }
 
 /// Sends these bytes on a connection of its own and reads one answer, as to a GET.
@@ -73,9 +75,10 @@ pub fn head(addr: SocketAddr, target: &str) -> Response {
 pub fn request(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> Response {
     let mut client = Client::connect(addr);
     let answer = client.send(&bytes).and_then(|()| client.read());
+    let shown = String::from_utf8_lossy(bytes.as_ref());
     match answer {
-        Ok(response) => response,
-        Err(fault) => panic!("{:?}: {fault:?}", String::from_utf8_lossy(bytes.as_ref())),
+        Ok(response) => response.to(shown.split(' ').nth(1).unwrap_or_default()),
+        Err(fault) => panic!("{shown:?}: {fault:?}"),
     }
 }
 
@@ -133,7 +136,7 @@ impl Client {
     #[track_caller]
     pub fn get(&mut self, target: &str) -> Response {
         let answer = self.send_get(target).and_then(|()| self.read());
-        answer.unwrap_or_else(|fault| panic!("GET {target}: {fault}"))
+        answer.unwrap_or_else(|fault| panic!("GET {target}: {fault}")).to(target)
     }
 
     /// Reads one answer to anything but HEAD.
@@ -199,7 +202,7 @@ impl Client {
                 Ends::Chunks => self.read_chunks(deadline)?,
                 Ends::AtClose => self.read_to_close()?,
             };
-            return Ok(Response { status, headers: head.fields, body });
+            return Ok(Response { target: String::new(), status, headers: head.fields, body });
         }
     }
 
@@ -329,6 +332,12 @@ fn ends(head: &MessageHead, status: u16, is_bare: bool) -> Result<Ends, ClientEr
 }
 
 impl Response {
+    /// The same, to a request for this.
+    pub fn to(mut self, target: &str) -> Response {
+        self.target = target.to_string();
+        self
+    }
+
     /// A header field; its case does not matter. Of several, the first.
     pub fn header(&self, name: &str) -> Option<&str> {
         message::field(&self.headers, name)

@@ -13,9 +13,8 @@
 //! - [`events`]: `EventSource`, the same for a stream of server-sent events
 //! - [`daemon`]: `Marketd`, the built binary in a directory of its own, and what tests ask it again and again
 //! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
-//! - [`proxy`]: `Proxy`, which opens tunnels, `peer`, which says what it is told to say,
-//!   and `BlackHole`, which says nothing
-//! - [`relay`]: `Relay`, which stands between two programs and fails as it is told to
+//! - [`relay`]: `Relay`, which stands between two programs, or opens tunnels, and fails as it is told to;
+//!   `peer`, which says what it is told to say, and `BlackHole`, which says nothing
 //! - [`redis`]: `Redis`, an installed `redis-server` in a directory of its own
 //! - [`manual`]: the examples of the manual
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
@@ -55,7 +54,6 @@ pub mod json;
 pub mod manual;
 pub mod message;
 pub mod naive;
-pub mod proxy;
 pub mod redis;
 pub mod relay;
 pub mod reply;
@@ -99,9 +97,8 @@ pub use daemon::{await_answer, await_health, count, metrics, read, sample};
 pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
 pub use json::Json;
-pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use redis::{Answer, Redis};
-pub use relay::{Passage, Relay};
+pub use relay::{BlackHole, Passage, Relay, peer};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
 pub use schema::{Decimals, Schemas};
 pub use tls::{Authority, Identity, TlsFront, Validity};

@@ -1,15 +1,18 @@
 //! A relay between a client and a server of any protocol, whose faults a test orders while it runs; or a proxy
-//! that opens tunnels, with the same faults.
+//! that opens tunnels, with the same faults. And peers that are no server: one that says what it is told to
+//! say, and an address at which nobody is.
 //!
-//! It owns a listening port and two connections for each client. It never sleeps: what is held waits on a
+//! A relay owns a listening port and two connections for each client. It never sleeps: what is held waits on a
 //! condition that every order breaks.
 
 use super::exchange::locked;
-use super::proxy::serve_each;
+use super::message::{field, parse_head};
+use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// A running relay. Its connections end when it is dropped.
 pub struct Relay {
@@ -30,7 +33,20 @@ pub enum Passage {
     Cut,
 }
 
+/// One question for a tunnel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connect {
+    /// `HOST:PORT`
+    pub target: String,
+    /// Of `Proxy-Authorization`.
+    pub authorization: Option<String>,
+}
+
+/// What a proxy answers whoever does not send this `Proxy-Authorization`; without one, everybody.
+pub type Refusal = (Option<&'static str>, &'static [u8]);
+
 struct Inner {
+    is_proxy: bool,
     state: Mutex<State>,
     /// Told of each order.
     ordered: Condvar,
@@ -38,8 +54,10 @@ struct Inner {
 }
 
 struct State {
-    /// `None`: where each client wants to.
+    /// `None`: to the port that each client names, here.
     to: Option<SocketAddr>,
+    refusal: Option<Refusal>,
+    asked: Vec<Connect>,
     /// Clients so far, and those among them that nothing reaches any more.
     clients: usize,
     lost: usize,
@@ -52,18 +70,26 @@ struct State {
 impl Relay {
     /// A relay to this place on a free port.
     pub fn start(to: SocketAddr) -> Relay {
-        Relay::new(Some(to))
+        Relay::new(false, Some(to))
     }
 
     /// A proxy on a free port, which opens tunnels (CONNECT): whatever host a client names, to that port here.
     pub fn proxy() -> Relay {
-        Relay::new(None)
+        Relay::new(true, None)
     }
 
-    fn new(to: Option<SocketAddr>) -> Relay {
+    /// The same, to this place.
+    pub fn proxy_to(to: SocketAddr) -> Relay {
+        Relay::new(true, Some(to))
+    }
+
+    fn new(is_proxy: bool, to: Option<SocketAddr>) -> Relay {
         let inner = Arc::new(Inner {
+            is_proxy,
             state: Mutex::new(State {
                 to,
+                refusal: None,
+                asked: Vec::new(),
                 clients: 0,
                 lost: 0,
                 near: Vec::new(),
@@ -102,6 +128,16 @@ impl Relay {
         self.inner.ordered.notify_all();
     }
 
+    /// As a proxy, answers this in place of a tunnel from now on.
+    pub fn refuse(&self, refusal: Option<Refusal>) {
+        locked(&self.inner.state).refusal = refusal;
+    }
+
+    /// What it was asked as a proxy so far.
+    pub fn asked(&self) -> Vec<Connect> {
+        locked(&self.inner.state).asked.clone()
+    }
+
     /// True if it has opened the connection whose one end is this.
     pub fn has_opened(&self, near: SocketAddr) -> bool {
         locked(&self.inner.state).near.contains(&near)
@@ -134,23 +170,40 @@ impl Inner {
             state.clients += 1;
             (state.to, state.clients)
         };
-        let to = to.map_or_else(|| self.wanted(client, number), Ok);
-        let server = to.and_then(TcpStream::connect);
-        server.and_then(|server| self.serve_both(client, &server, number))
+        let to = if self.is_proxy { self.wanted(client, number, to) } else { to };
+        let server = TcpStream::connect(to.ok_or(io::ErrorKind::PermissionDenied)?)?;
+        self.serve_both(client, &server, number)
     }
 
-    /// Where a client wants a tunnel to: it is told that there is one.
-    fn wanted(&self, mut client: &TcpStream, number: usize) -> io::Result<SocketAddr> {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            head.extend(read_some(&mut client).ok_or(io::ErrorKind::UnexpectedEof)?);
+    /// Where a tunnel leads that a client asks for; it is told that there is one. `None`: there is none.
+    fn wanted(
+        &self,
+        mut client: &TcpStream,
+        number: usize,
+        to: Option<SocketAddr>,
+    ) -> Option<SocketAddr> {
+        let mut inbox = Vec::new();
+        let head = loop {
+            inbox.extend(read_some(&mut client)?);
+            if let Some((head, _)) = parse_head(&inbox).ok()? {
+                break head;
+            }
+        };
+        let target = head.first_line.strip_prefix("CONNECT ")?.split(' ').next()?.to_string();
+        let port: u16 = target.rsplit_once(':')?.1.parse().ok()?;
+        let authorization = field(&head.fields, "Proxy-Authorization").map(str::to_string);
+        locked(&self.state).asked.push(Connect { target, authorization: authorization.clone() });
+        self.wait_to_pass(number).ok()?;
+        let refusal = locked(&self.state).refusal;
+        if let Some((but, answer)) = refusal
+            && (but.is_none() || but != authorization.as_deref())
+        {
+            let _ = client.write_all(answer);
+            return None;
         }
-        self.wait_to_pass(number)?;
-        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-        let head = String::from_utf8_lossy(&head);
-        let port = head.split(' ').nth(1).and_then(|it| it.rsplit_once(':')?.1.parse().ok());
-        let port: u16 = port.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok((Ipv4Addr::LOCALHOST, port).into())
+        let answer = b"HTTP/1.1 200 Connection established\r\nVia: 1.1 x\r\n\r\n";
+        client.write_all(answer).ok()?;
+        to.or(Some((Ipv4Addr::LOCALHOST, port).into()))
     }
 
     fn serve_both(&self, client: &TcpStream, server: &TcpStream, number: usize) -> io::Result<()> {
@@ -202,4 +255,63 @@ fn read_some(stream: &mut &TcpStream) -> Option<Vec<u8>> {
             Some(room)
         }
     }
+}
+
+/// A peer that accepts, waits for the first bytes, answers `says`, and then closes or says no
+/// more. It lives as long as the test's process.
+pub fn peer(says: &'static [u8], closes: bool) -> SocketAddr {
+    serve_each(move |mut stream: &TcpStream| {
+        let mut room = [0; 4096];
+        let heard = stream.read(&mut room);
+        if heard.is_ok_and(|count| count > 0) && stream.write_all(says).is_ok() && !closes {
+            while stream.read(&mut room).is_ok_and(|count| count > 0) {}
+        }
+    })
+}
+
+/// An address at which nobody answers, nor refuses: a listener whose queue is full (Linux drops
+/// what more comes then).
+pub struct BlackHole {
+    addr: SocketAddr,
+    _listener: Socket,
+    _queued: Vec<TcpStream>,
+}
+
+impl BlackHole {
+    /// Fills the queue of a fresh port.
+    pub fn new() -> BlackHole {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        listener.bind(&any.into()).expect("a port is free");
+        listener.listen(0).expect("a bound socket listens");
+        let addr = listener.local_addr().ok().and_then(|addr| addr.as_socket());
+        let addr = addr.expect("it is bound");
+        // On the loopback a connection stands at once, or never.
+        let connect = |_| TcpStream::connect_timeout(&addr, Duration::from_millis(250)).ok();
+        let queued: Vec<TcpStream> = (0..16).map_while(connect).collect();
+        assert!(queued.len() < 16, "the queue has no end");
+        BlackHole { addr, _listener: listener, _queued: queued }
+    }
+
+    /// Where it is.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+/// Serves every connection to a fresh port in a thread of its own, for as long as the test's process lives.
+pub fn serve_each(serve: impl Fn(&TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let addr = listener.local_addr().expect("it is bound");
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            std::thread::spawn(move || {
+                serve(&stream);
+                let _ = stream.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    addr
 }

@@ -5,8 +5,8 @@
 //! whether a session was resumed, and what the client had against a certificate.
 
 use super::exchange::locked;
-use super::proxy::serve_each;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use super::relay::serve_each;
+use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{HandshakeKind, ProtocolVersion, ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
@@ -38,25 +38,32 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The certificate of an authority for these names, signed by itself, as a server's.
-    pub fn self_signed(names: &[&str]) -> Identity {
-        let key = KeyPair::generate().expect("a key can be made");
-        let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
-        let mut params = CertificateParams::new(names).expect("the names are good");
+    /// The certificate of an authority for this name, signed by itself, as a server's.
+    pub fn self_signed(name: &str) -> Identity {
+        let (key, mut params) = request(&[name]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let certificate = params.self_signed(&key).expect("it signs for itself");
+        Identity::of(params.self_signed(&key), &key)
+    }
+
+    fn of(certificate: Result<Certificate, rcgen::Error>, key: &KeyPair) -> Identity {
         Identity {
-            chain: vec![certificate.der().clone()],
+            chain: vec![certificate.expect("it was signed").der().clone()],
             key: PrivateKeyDer::try_from(key.serialize_der()).expect("it is a key"),
         }
     }
 }
 
+/// A new key, and what is to be certified for it.
+fn request(names: &[&str]) -> (KeyPair, CertificateParams) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
+    let params = CertificateParams::new(names).expect("the names are good");
+    (KeyPair::generate().expect("a key can be made"), params)
+}
+
 impl Authority {
     /// A new one, whom nobody knows yet.
     pub fn new(name: &str) -> Authority {
-        let key = KeyPair::generate().expect("a key can be made");
-        let mut params = CertificateParams::new(Vec::new()).expect("no name is a bad one");
+        let (key, mut params) = request(&[]);
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).expect("it signs for itself");
@@ -70,9 +77,7 @@ impl Authority {
 
     /// Signs a certificate for these names and addresses.
     pub fn identity(&self, names: &[&str], validity: Validity) -> Identity {
-        let key = KeyPair::generate().expect("a key can be made");
-        let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
-        let mut params = CertificateParams::new(names).expect("the names are good");
+        let (key, mut params) = request(names);
         let (from, to) = match validity {
             Validity::Now => (2020, 2090),
             Validity::Past => (2020, 2021),
@@ -80,11 +85,7 @@ impl Authority {
         };
         params.not_before = rcgen::date_time_ymd(from, 1, 1);
         params.not_after = rcgen::date_time_ymd(to, 1, 1);
-        let certificate = params.signed_by(&key, &self.issuer).expect("it signs");
-        Identity {
-            chain: vec![certificate.der().clone()],
-            key: PrivateKeyDer::try_from(key.serialize_der()).expect("it is a key"),
-        }
+        Identity::of(params.signed_by(&key, &self.issuer), &key)
     }
 }
 
