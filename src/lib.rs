@@ -1,6 +1,6 @@
 //! marketd polls exchanges, keeps the latest quotes and candles, and serves them as read-only JSON over HTTP
-//! GET. It is one small binary with one event loop. Helper threads do the disk, the log and the look-ups of
-//! names.
+//! GET. It is one small binary with one event loop. Helper threads write the history file and the log, and
+//! look up names.
 //!
 //! # Layers
 //!

@@ -38,8 +38,8 @@
 //! 5. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
 //!    length of `BUILT_IN` in `check.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
 //!
-//! An exchange with a habit that the format cannot say extends the format, for every exchange: a
-//! variant in the module whose habit it is, with a test in the made-up exchange of
+//! If the format cannot express a habit of an exchange, extend the format, for every exchange: add a variant
+//! to the module that reads such members, and a test to the made-up exchange of
 //! `src/exchange/tests/sample.json`.
 
 mod call;

@@ -4,8 +4,8 @@
 //! `TCP_NOTSENT_LOWAT` (tcp(7)) bounds what the kernel buffers for a client that does not read.
 //!
 //! `TCP_DEFER_ACCEPT` (tcp(7)) makes the kernel hold back a new connection until its request has come. So the
-//! request is read right after the accept, and a connection with one request is never registered with the
-//! poller.
+//! request is read right after the accept, and a connection with one request is mostly never registered with
+//! the poller.
 
 use socket2::Socket;
 #[cfg(target_os = "linux")]

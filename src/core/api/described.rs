@@ -1,6 +1,6 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled.
+//! Owns the document. When marketd is compiled, `scripts/openapi.rs` expands the file `openapi.json` into it.
 //! Each listener's document has the paths that it serves and their base paths. Tests compare the file with
 //! the code: the paths with the tables of endpoints, the parameters and error codes with those that the code
 //! names, the schemas and examples with real responses.

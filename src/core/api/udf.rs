@@ -4,8 +4,8 @@
 //! nothing else. Candles, quotes and symbols are the same as at the other addresses, digit for digit.
 //!
 //! `/udf/symbols` describes a market as a charting library wants it. `/udf/quotes` has the quotes of some
-//! markets. `/udf/search` lists the markets whose symbols contain a text: the best match first, and among
-//! equal matches the market that is traded most.
+//! markets. `/udf/search` lists the markets whose symbols contain a text: the best match first, then the
+//! quote asset with the most markets, then by turnover.
 
 use crate::core::api::body::Body;
 use crate::core::api::list::ListRequest;

@@ -1,11 +1,10 @@
 //! The request-head cache: parsed requests by the bytes of their heads.
 //!
-//! Clients of a price service send the same request again and again, and a proxy in front of many sends the
-//! same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
-//! prepared of it holds for the same listener and catalog. If a new head has the first line and the `Host` of
-//! a kept head, only the other fields of the new head are parsed. If heads differ only in fields that no
-//! response depends on (a number of the request, say), what was prepared of one of them holds for all. A
-//! reload empties the cache.
+//! Clients of a price service send the same request again and again, and a proxy in front of many clients
+//! sends the same bytes for all of them. So a head that comes back byte for byte is not parsed again. Its
+//! prepared request is used again for the same listener and catalog. If a new head has the first line and the
+//! `Host` of a kept head, only its other fields are parsed. Heads that differ only in fields that no response
+//! depends on (a number of the request, say) share a prepared request. A reload empties the cache.
 //!
 //! Owns two tables with the same number of places, one head in each place. In the first table, the bytes of a
 //! head select its place. The second table has heads under two kinds of hashes: of the opening (the first

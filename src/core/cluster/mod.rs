@@ -2,9 +2,9 @@
 //!
 //! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Lease`](lease::Lease) for each source, and the
 //! entries that were read and not yet applied. A node that has the lease of a source collects, and tells the
-//! others what it applies ([`Cluster::relay`]). The others apply the same ([`reading`]). [`leasing`] decides
-//! which node has a lease. This file passes on what happens, tells each source its role, and asks each source
-//! what to tell the other nodes.
+//! others what it applies ([`Cluster::relay`]). The others apply the same entries ([`reading`]). [`leasing`]
+//! decides which node has a lease. This file passes on what happens, tells each source its role, and asks
+//! each source what to tell the other nodes.
 //!
 //! A source knows its role, and not the cluster. The cluster knows no socket: the engine's connections are
 //! driven like connections to exchanges. Without a cluster in the configuration there is none of this.

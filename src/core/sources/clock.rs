@@ -2,9 +2,9 @@
 //!
 //! [`ExchangeClock`] owns what each witness has told: the exchange's time call, the `Date` of its responses,
 //! and the newest ticker of a whole poll or round. This machine's clock is the weakest witness. No witness is
-//! believed alone: a time holds once two of them agree on it, and fewer tell another time. If an exchange has
-//! only one witness, its time holds if it tells the same time a minute later. A clock that holds follows our
-//! monotonic clock. If no time holds, the clock is *in doubt*, and the time call is read again.
+//! believed alone: a time holds once two of them agree on it, and no other time has as many witnesses. If an
+//! exchange has only one witness, its time holds if it tells the same time a minute later. A clock that holds
+//! follows our monotonic clock. If no time holds, the clock is *in doubt*, and the time call is read again.
 //!
 //! While it is in doubt, the exchange's time is the earliest that a witness has told. Candles that had ended
 //! by then have ended by every witness: they are requested and served as usual. Nothing later closes, quotes

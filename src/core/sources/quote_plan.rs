@@ -1,9 +1,8 @@
 //! The plan of a source: whether it requests all tickers of its exchange, several at a time or one at a time.
 //!
-//! [`QuotePlan`] owns what responses have told of the size and the duration of each way to request tickers,
-//! and chooses the cheapest way: of those that fit the budget and are over soon, the one with the fewest
-//! bytes. Of ways with about the same bytes, it is the one with the fewest units. [`QuotePlan`] sends
-//! nothing.
+//! [`QuotePlan`] owns the size and the duration of each way to request tickers, by the responses so far. It
+//! chooses among the ways that fit the budget and end soon: the one with the fewest bytes or, if several have
+//! about the same bytes, the one of them with the fewest units. [`QuotePlan`] sends nothing.
 
 use crate::config::Poll;
 use crate::core::sources::staged::Staged;
