@@ -50,7 +50,7 @@ object! {
         /// True: on Linux with SYN cookies, a connection is accepted when its first bytes come, or after a
         /// second. That makes short connections cheaper.
         defer_accept: bool = true, "deferAccept";
-        /// Path in front of the path of every endpoint; a slash at its end is dropped.
+        /// Path in front of the path of every endpoint but the ecosystem's; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
         /// Like `basePath`, for the endpoints of the ecosystem.
         ecosystem_base_path: String, "ecosystemBasePath" BASE_PATH;

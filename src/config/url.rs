@@ -305,8 +305,8 @@ impl Proxies {
 }
 
 impl Exception {
-    /// `host`, `.suffix`, `*.suffix`, an address, a network (`10.0.0.0/8`) or `*`, each with or
-    /// without a port. Any other entry is ignored, as in other programs.
+    /// `host`, `.suffix`, `*.suffix`, an address or `*`, each with or without a port; or a network
+    /// (`10.0.0.0/8`). Any other entry is ignored, as in other programs.
     fn parse(text: &str) -> Option<Exception> {
         let text = text.to_ascii_lowercase();
         // Networks are tried first, because `split_port` would take a colon of an IPv6 address without
