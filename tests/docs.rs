@@ -10,14 +10,9 @@ use marketd::http::unpacked;
 use marketd::log_targets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use support::manual::{commands, matches};
 use support::*;
-
-/// The list of metrics stands between these two lines.
-const METRICS: &str = "<!-- metrics: made from a running marketd, `UPDATE_DOCS=1 cargo test --test daemon docs::` writes it -->\n";
-const END_OF_METRICS: &str = "<!-- end of metrics -->";
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -260,102 +255,6 @@ fn the_picture_of_the_layers_is_the_one_that_is_tested() {
     let modules = modules.map(|name| name.trim_end_matches(';'));
     let modules: BTreeSet<&str> = modules.filter(|name| *name != "docs").collect();
     assert_eq!(named, modules);
-}
-
-/// The page of metrics as a table: name, kind, labels, what it means. Of labels with a closed set of
-/// values, the values.
-fn table(page: &str) -> String {
-    let mut out = "\n| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_string();
-    for family in page.split("# HELP ").skip(1) {
-        let (name, rest) = family.split_once(' ').expect("a help text");
-        let (help, rest) = rest.split_once("\n# TYPE ").expect("a type");
-        let (kind, samples) = rest.split_once('\n').unwrap_or((rest, ""));
-        let kind = kind.rsplit(' ').next().unwrap_or_default();
-        let mut labels: Vec<(&str, BTreeSet<&str>)> = Vec::new();
-        for sample in samples.lines() {
-            let Some((_, rest)) = sample.split_once('{') else {
-                continue;
-            };
-            for pair in rest.split("\",").map(|it| it.split('}').next().unwrap_or(it)) {
-                let (label, value) = pair.split_once("=\"").expect("a label");
-                match labels.iter_mut().find(|(known, _)| *known == label) {
-                    Some((_, values)) => _ = values.insert(value.trim_matches('"')),
-                    None => labels.push((label, [value.trim_matches('"')].into())),
-                }
-            }
-        }
-        let labels = labels.iter().filter(|(label, _)| *label != "le").map(|(label, values)| {
-            let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
-            match *label {
-                "reason" | "state" | "queue" => format!("`{label}`: {}", values.join(" ")),
-                _ => format!("`{label}`"),
-            }
-        });
-        let labels = labels.collect::<Vec<_>>().join(", ");
-        writeln!(out, "| `{name}` | {kind} | {labels} | {help} |")
-            .expect("a String takes every text");
-    }
-    out + "\n"
-}
-
-/// The same table, with the rows that only a node of a cluster has.
-fn with_cluster(table_without: String, mut config: Value) -> String {
-    if !cfg!(feature = "cluster") {
-        return table_without;
-    }
-    config["cluster"] = json!({ "url": "redis://127.0.0.1:1" });
-    let marketd = Marketd::with_config(config);
-    let all = table(get(marketd.addr(), "/metrics").text());
-    // Only a node that follows another has a sample of it.
-    let lag = "| `marketd_cluster_lag_seconds` | gauge | ";
-    let all = all.replace(&format!("{lag} |"), &format!("{lag}`source` |"));
-    let name = |line: &str| line.split('|').nth(1).unwrap_or_default().to_string();
-    let known =
-        |line: &str| table_without.lines().find(|it| name(it) == name(line)).map(String::from);
-    let lines = all.lines().map(|line| match line.is_empty() || line.starts_with("|---") {
-        true => line.to_string(),
-        false => known(line).unwrap_or_else(|| line.to_string()),
-    });
-    lines.map(|line| line + "\n").collect()
-}
-
-#[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "other systems tell less of the process")]
-fn the_list_of_metrics_is_current() {
-    // A label is seen once there is a sample with it: one source answers, and one does not.
-    let sources =
-        json!([{ "dialect": "demo" }, { "dialect": "binance", "url": "http://127.0.0.1:1" }]);
-    let config = json!({ "data": ":memory:", "sources": sources });
-    let marketd = Marketd::with_config(config.clone());
-    let expected = poll_until(PATIENCE, || {
-        let table = table(get(marketd.addr(), "/metrics").text());
-        let has = |line: &str| match line.strip_prefix("| `marketd_").unwrap_or_default() {
-            name if name.starts_with("source_") => line.contains("`source`"),
-            name if name.starts_with("http_request_duration") => line.contains("`route`"),
-            _ => true,
-        };
-        table.lines().all(has).then_some(table)
-    });
-    let expected = expected.expect("every metric with a label has a sample");
-    let expected = with_cluster(expected, config);
-    let path = file("src/docs/operations.md");
-    let page = read(&path);
-    let begin = page.find(METRICS).expect("the page has the mark") + METRICS.len();
-    let end = page.find(END_OF_METRICS).expect("the page has the end mark");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let page = format!("{}{expected}{}", &page[..begin], &page[end..]);
-        std::fs::write(path, page).expect("the page can be written");
-        return;
-    }
-    let written = page[begin..end].lines();
-    let is_built = |line: &&str| cfg!(feature = "cluster") || !line.contains("marketd_cluster_");
-    let written: String = written.filter(is_built).map(|line| format!("{line}\n")).collect();
-    let mut lines = written.lines().zip(expected.lines());
-    let differs = lines.find(|(written, expected)| written != expected);
-    assert!(
-        written == expected,
-        "`UPDATE_DOCS=1 cargo test --test daemon docs::` writes it: {differs:?}"
-    );
 }
 
 /// The schema that `marketd schema config` prints takes the configurations that are delivered, and tells what is

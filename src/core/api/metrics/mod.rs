@@ -1,8 +1,10 @@
 //! `/api/v1/metrics` in JSON, and the same figures at `/metrics` in the text format of Prometheus
 //! ("Exposition formats", text version 0.0.4). Both are made from one table. To add a metric: see [`table`].
-//! A test makes the schema of the JSON from the table, for `/openapi.json`.
+//! Tests make the schema of the JSON from the table, for `/openapi.json`, and the list in the manual.
 
 mod figures;
+#[cfg(test)]
+mod manual;
 mod table;
 
 use super::outcome::Outcome;

@@ -11,8 +11,8 @@
 //!    leaves it out of that page.
 //! 3. If it has a key, add its value to the example of `/api/v1/metrics` in `openapi.json`, in the same
 //!    place.
-//! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to `schema.json`, and `UPDATE_DOCS=1 cargo test
-//!    --test daemon docs::` to `src/docs/operations.md`. Add a line to `src/docs/changelog.md`.
+//! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to `schema.json` and to `src/docs/operations.md`.
+//!    Add a line to `src/docs/changelog.md`.
 //! 5. Test what it counts: of requests in `tests/loopback/http.rs`, with the same request again and again, so
 //!    that kept responses are counted too, and with one that is compressed; otherwise beside the code that
 //!    counts. A row on both pages has a pair in `both_pages_agree` there.
