@@ -1,8 +1,11 @@
 //! Every end that a connection can have: its reason is counted, and no other.
 
 use crate::requests::bench::Bench;
+use crate::requests::limits::SWEEP;
+use crate::support::count;
 use marketd::config::Limits;
 use marketd::core::CloseReason;
+use marketd::table::Key;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -26,7 +29,12 @@ enum Step {
     Reset,
     /// Time passes, longer than any deadline takes: twice, for the second one is that of lingering.
     Ages,
+    /// The same, once this deadline has come in its time and not before.
+    In(fn(&Limits) -> Duration),
 }
+
+const IDLE: Step = Step::In(|limits| limits.idle_timeout);
+const HEAD: Step = Step::In(|limits| limits.head_timeout);
 
 const HALF: Step = Step::Send(GET.split_at(20).0);
 const THREE: Step = Step::Send(
@@ -54,10 +62,13 @@ const ENDS: &[(CloseReason, &[Step])] = {
         (Answered, &[Send(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET"), End]),
         (RequestLimit, &[THREE, End]),
         (RequestLimit, &[THREE, Ages]),
-        (IdleTimeout, &[Ages]),
-        (IdleTimeout, &[Send(GET), Ages]),
-        (HeadTimeout, &[HALF, Ages]),
-        (BodyTimeout, &[BODY, Ages]),
+        (IdleTimeout, &[IDLE]),
+        (IdleTimeout, &[Send(b"\r\n"), IDLE]),
+        (IdleTimeout, &[Send(GET), IDLE]),
+        (HeadTimeout, &[Send(b"G"), HEAD]),
+        (HeadTimeout, &[HALF, HEAD]),
+        (HeadTimeout, &[Send(GET), HALF, HEAD]),
+        (BodyTimeout, &[BODY, In(|limits| limits.body_timeout)]),
         (WriteTimeout, &[Stalled, Send(GET), Ages]),
         (WriteTimeout, &[Stalled, Send(b"GARBAGE\r\n\r\n"), Ages]),
     ]
@@ -84,14 +95,33 @@ fn check(reason: CloseReason, steps: &[Step]) {
             Step::Send(bytes) => _ = bench.send(key, bytes),
             Step::End => bench.end(key),
             Step::Reset => bench.reset(key),
-            Step::Ages => [AGES; 2].into_iter().for_each(|ages| bench.pass(ages)),
+            Step::In(limit) => check_deadline(&mut bench, key, limit(&Limits::default()), reason),
+            Step::Ages => {}
         }
+    }
+    if matches!(steps.last(), Some(Step::Ages | Step::In(_))) {
+        [AGES; 2].into_iter().for_each(|ages| bench.pass(ages));
     }
     assert!(bench.is_closed(key), "{reason:?}: it is over");
     // The page that was read before is a connection too: its client left after its answer.
     *expected.entry("client_closed".to_string()).or_default() += 1;
     *expected.entry(reason.name().to_string()).or_default() += 1;
     assert_eq!(bench.closes(), expected);
+    let timeouts = count(&bench.get("/metrics"), "marketd_http_timeouts_total");
+    let is_idle = reason == CloseReason::IdleTimeout;
+    let is_counted = reason.name().ends_with("_timeout") && !is_idle;
+    assert_eq!(timeouts, u64::from(is_counted), "{reason:?}");
+}
+
+/// All but a millisecond of a deadline passes, and nothing happens; then the rest, and the connection ends.
+#[track_caller]
+fn check_deadline(bench: &mut Bench, key: Key, span: Duration, reason: CloseReason) {
+    let before = bench.summary(key);
+    bench.pass(span - Duration::from_millis(1));
+    assert_eq!(bench.summary(key), before, "before its time");
+    bench.pass(SWEEP + Duration::from_millis(2));
+    let told = if reason == CloseReason::IdleTimeout { "" } else { "408 request_timeout, " };
+    assert_eq!(bench.summary(key), before.replace("open", &format!("{told}shut")));
 }
 
 #[test]

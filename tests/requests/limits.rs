@@ -2,6 +2,7 @@
 
 use crate::requests::bench::Bench;
 use crate::requests::table::PROBE;
+use crate::support::count;
 use marketd::config::Limits;
 use marketd::http::body::{EXTENSION_BYTES, TRAILER_BYTES};
 use marketd::table::Key;
@@ -184,43 +185,8 @@ fn a_connection_has_a_limit_of_requests() {
     check(&limits, format!("{GET}{GET}GARBAGE\r\n\r\n"), "200, 200, 400 bad_request, shut");
 }
 
-/// Deadlines are looked at once a second.
-const SWEEP: Duration = Duration::from_secs(1);
-
-/// Lets all but a millisecond of `span` pass: nothing happens. Then the rest: the connection ends
-/// with this.
-#[track_caller]
-fn check_deadline(begin: &[&str], span: Duration, expected: &str) {
-    let limits = Limits::default();
-    let mut bench = Bench::new(limits);
-    let key = bench.connect();
-    for part in begin {
-        assert_eq!(bench.send(key, part.as_bytes()), part.len());
-    }
-    let before = bench.summary(key);
-    assert!(before.ends_with("open"), "{before}");
-    bench.pass(span - Duration::from_millis(1));
-    assert_eq!(bench.summary(key), before, "before its time");
-    bench.pass(SWEEP + Duration::from_millis(2));
-    assert_eq!(bench.summary(key), expected);
-    assert_eq!(figure(&mut bench, "timeouts"), expected.matches("408").count());
-    bench.end(key);
-    bench.check_empty();
-}
-
-#[test]
-fn deadlines_come_in_their_time() {
-    let limits = Limits::default();
-    let half = "GET /health/live HTTP/1.1\r\nHost:";
-    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
-    check_deadline(&[], limits.idle_timeout, "shut");
-    check_deadline(&["\r\n"], limits.idle_timeout, "shut");
-    check_deadline(&[GET], limits.idle_timeout, "200, shut");
-    check_deadline(&["G"], limits.head_timeout, "408 request_timeout, shut");
-    check_deadline(&[half], limits.head_timeout, "408 request_timeout, shut");
-    check_deadline(&[GET, half], limits.head_timeout, "200, 408 request_timeout, shut");
-    check_deadline(&[body], limits.body_timeout, "408 request_timeout, shut");
-}
+/// Deadlines are looked at once a second. Each in its time: `ends.rs`.
+pub const SWEEP: Duration = Duration::from_secs(1);
 
 #[test]
 fn later_bytes_renew_no_deadline() {
@@ -467,6 +433,7 @@ fn connections_in_all_have_a_limit() {
     }
     let closes = bench.closes();
     assert_eq!(closes["refused"], 1 + 3 + 100, "{closes:?}");
+    assert_eq!(count(&bench.get("/metrics"), "marketd_http_rejected_total"), 1);
     bench.check_empty();
 }
 

@@ -9,18 +9,8 @@ use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A daemon whose only exchange cannot be reached.
-fn start() -> Marketd {
-    start_with(json!({}))
-}
-
-/// The same with these limits.
-fn start_with(limits: serde_json::Value) -> Marketd {
-    start_as(json!({ "limits": limits }))
-}
-
-/// The same with these settings.
-fn start_as(mut settings: serde_json::Value) -> Marketd {
+/// A daemon with these settings whose only exchange cannot be reached.
+fn start(mut settings: serde_json::Value) -> Marketd {
     let source = json!({
         "id": "gone",
         "dialect": "binance",
@@ -68,7 +58,7 @@ fn summary(answers: &[Answer]) -> String {
 
 #[test]
 fn every_row_is_answered_over_a_socket_as_it_is_at_the_desk() {
-    let marketd = start();
+    let marketd = start(json!({}));
     let tag = tag(marketd.addr());
     let check = |row: &Row, bytes: &[u8], size: usize| {
         let answers = talk(marketd.addr(), bytes.chunks(size));
@@ -94,33 +84,8 @@ fn every_row_is_answered_over_a_socket_as_it_is_at_the_desk() {
 }
 
 #[test]
-fn connections_have_their_caps_over_a_socket_too() {
-    let live = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
-    for cap in ["connectionsPerAddress", "maxConnections"] {
-        // Whoever is refused ends its side, so that nobody lingers; but it may take its time.
-        let marketd = start_with(json!({ cap: 2, "lingerMs": 60_000 }));
-        let mut clients: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
-        for client in &mut clients {
-            assert_eq!(client.get("/health/live").status, 200);
-        }
-        for _ in 0..3 {
-            let third = talk(marketd.addr(), [&live[..]]).expect("it is told");
-            assert_eq!(summary(&third), "503 unavailable", "{cap}");
-            assert!(third[0].closes, "{cap}");
-        }
-        let counted = clients[0].get("/api/v1/metrics");
-        assert_eq!(counted.exact()["http"]["rejected"], 3, "{cap}: {}", counted.text());
-        drop(clients);
-        eventually(PATIENCE, || {
-            let answers = talk(marketd.addr(), [&live[..]]).ok()?;
-            (summary(&answers) == "200").then_some(())
-        });
-    }
-}
-
-#[test]
 fn every_connection_of_a_flood_is_taken_in_however_few_a_turn_takes() {
-    let marketd = start_with(json!({ "acceptsPerTurn": 1 }));
+    let marketd = start(json!({ "limits": { "acceptsPerTurn": 1 } }));
     let mut flood: Vec<Client> = (0..100).map(|_| Client::connect(marketd.addr())).collect();
     // What waits in the queue brings its request along.
     for client in &mut flood {
@@ -144,7 +109,7 @@ fn a_silent_connection_is_taken_in_at_once_or_after_a_second() {
         eprintln!("SKIPPED: without SYN cookies, no connection is held back");
     }
     for defers in [true, false] {
-        let marketd = start_as(json!({ "deferAccept": defers }));
+        let marketd = start(json!({ "deferAccept": defers }));
         let mut client = Client::connect(marketd.addr());
         assert_eq!(taken(&mut client), 0);
         let begun = Instant::now();
