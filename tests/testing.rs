@@ -1,6 +1,7 @@
 //! What tests of other programs rely on: a demo exchange that does what it is told, at the time that it is
 //! told, and a start and an end that nobody has to guess.
 
+use crate::loopback::setup::await_error;
 use crate::support::*;
 use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
@@ -229,18 +230,15 @@ fn what_fails_does_so_as_often_and_as_long_as_the_script_says() {
     let addr = marketd.addr();
     let write = |script: Value| std::fs::write(&file, script.to_string()).expect("a file");
     let source = || get(addr, "/api/v1/metrics").exact()["upstreams"][0].clone();
-    let await_error = |part: &str| {
-        eventually(LONG, || source()["lastError"].to_string().contains(part).then_some(()));
-    };
     await_quote(addr, "BTC-USDT", "stale", "false");
     write(fail(json!({ "quotes": { "status": 503 } })));
-    await_error("503");
+    await_error(&marketd, "503");
     await_quote(addr, "BTC-USDT", "stale", "true");
     write(fail(json!({ "quotes": { "status": 429, "retryAfter": 1, "times": 1 } })));
     await_quote(addr, "BTC-USDT", "stale", "false");
     assert!(source()["rateLimited"].integer() >= Some(1));
     write(fail(json!({ "quotes": { "drop": true } })));
-    await_error("closed");
+    await_error(&marketd, "closed");
     write(fail(json!({ "quotes": { "delayMs": 700 } })));
     let slow = || source()["lastLatencyMs"].integer().filter(|ms| *ms >= 700);
     eventually(LONG, slow);
@@ -331,22 +329,6 @@ mod replay {
             });
             assert_eq!(played.len(), 120);
             assert_eq!(played.iter().collect::<Vec<_>>(), recorded, "{id}");
-        }
-    }
-
-    #[test]
-    fn several_sources_show_the_same_moment() {
-        let (_dir, file, recorded) = recorded();
-        let from = AT / MINUTE * MINUTE - 7 * MINUTE;
-        let marketd = play(&file, from + 50_000, 0);
-        for (id, recorded) in IDS.into_iter().zip(&recorded) {
-            let row = recorded.iter().find(|it| time_of(it) == from).expect("it is recorded");
-            let target = format!("/api/v1/quotes/BTC-USDT?source={id}");
-            let quote = body(marketd.addr(), &target, |it| it.exact()["last"] != Json::Null);
-            assert!(quote.contains(&format!("\"last\":{},", row[4])), "{quote}");
-            assert!(quote.contains(&format!("\"timestamp\":{},", from + 45_000)), "{quote}");
-            let forming = chart(marketd.addr(), id, "interval=1m&limit=1");
-            assert_eq!(forming[0].to_string(), row.to_string());
         }
     }
 

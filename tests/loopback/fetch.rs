@@ -204,39 +204,6 @@ fn a_market_whose_candles_the_exchange_refuses_is_answered_at_once_and_left_in_p
     await_answer(marketd.addr(), &target(at(140), at(100)), |a| coverage(a) == "complete");
 }
 
-#[test]
-fn bad_candles_alone_are_rejected() {
-    let exchange = still(1);
-    let hour = |slot: i64, prices: &str| {
-        format!("[{},{prices},{},\"0\",1,\"0\",\"0\",\"0\"]", at(slot), at(slot) + HOUR_MS - 1)
-    };
-    let good_row = r#""5.00","9.0","2.000","7","1.50""#;
-    let rows = [
-        hour(30, good_row),
-        hour(29, r#""-5","9","2","7","1""#),
-        hour(28, r#""5","4","2","7","1""#),
-        hour(27, r#""NaN","9","2","7","1""#),
-        hour(26, r#""5","9","2","1e999","1""#),
-        hour(25, r#""5","9","2","7","-1""#),
-        hour(24, r#""5","9","2","0","1""#),
-        "null".to_string(),
-        "[]".to_string(),
-        format!("[{},\"5\"]", at(23)),
-        format!("[\"soon\",{good_row}]"),
-        hour(22, good_row),
-        // Not asked for.
-        hour(900, good_row),
-    ];
-    exchange.fault_on(KLINES, Fault::Instead(Reply::json(format!("[{}]", rows.join(",")))));
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
-    let answer = get(marketd.addr(), &target(at(40), at(20)));
-    let expected = |slot: i64| format!("[{},5,9,2,7,1.5]", at(slot));
-    assert_eq!(answer.text(), format!("[{},{}]", expected(30), expected(22)));
-    // What stood in the slots of the bad ones is not known: they are no holes in the market.
-    assert_eq!(coverage(&answer), "partial");
-    assert_eq!(upstream(&marketd, "errors"), 0);
-}
-
 /// The row that a chart ends with.
 fn newest(addr: SocketAddr, interval: &str) -> Json {
     let target = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}&limit=1");

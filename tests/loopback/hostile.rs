@@ -27,26 +27,25 @@ pub fn for_each<T: Send + Sync>(cases: Vec<T>, test: impl Fn(&T) + Sync) {
 /// Faults in which an answer never comes to a good end.
 fn broken_answers() -> Vec<Fault> {
     let reply = |text: &str| Fault::Instead(Reply::json(text));
-    let head = |lines: &str| {
-        let bytes = format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n[]").into_bytes();
-        Fault::Instead(Reply::json("").delivered(Delivery::Raw(bytes)))
-    };
+    let raw =
+        |bytes: &[u8]| Fault::Instead(Reply::json("").delivered(Delivery::Raw(bytes.to_vec())));
+    let head = |lines: &str| raw(format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n[]").as_bytes());
     vec![
-        Fault::BrokenJson,
-        Fault::WrongType,
         Fault::EmptyList,
         Fault::HalfThen(End::Close),
         Fault::HalfThen(End::Reset),
         Fault::HalfThen(End::Stall),
-        Fault::LengthOff(-1),
-        Fault::LengthOff(5),
+        framed(Framing::LengthOff(-1)),
+        framed(Framing::LengthOff(5)),
         Fault::NoAnswer(End::Close),
         Fault::NoAnswer(End::Reset),
-        Fault::NotHttp,
+        raw(b"220 mail ready\r\n\r\n\0\xff"),
         Fault::Status(500),
         Fault::Status(404),
         reply(""),
         reply("null"),
+        reply("{\"unexpected\":true}"),
+        reply("[{\"symbol\":\"BTCUSDT\",\"lastPri"),
         reply("[1,2,3"),
         reply("[]]"),
         reply("[{}] x"),
@@ -61,6 +60,11 @@ fn broken_answers() -> Vec<Fault> {
         head("Content-Length: 2\r\nContent-Length: 3"),
         head("Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff"),
     ]
+}
+
+/// A list of one ticker whose end is told in this way.
+fn framed(framing: Framing) -> Fault {
+    Fault::Instead(Reply::json(list()).framed(framing))
 }
 
 #[test]
@@ -110,10 +114,10 @@ fn strange_but_right_answers_are_read() {
     let zipped = || Reply::json(list()).gzipped();
     let one_by_one = list().iter().flat_map(|byte| gzip(&[*byte])).collect();
     let cases = vec![
-        Fault::Chunked(vec![1, 2, 3]),
-        Fault::Chunked(vec![100_000]),
+        framed(Framing::Chunked(vec![1, 2, 3])),
+        framed(Framing::Chunked(vec![100_000])),
         Fault::UntilClose,
-        Fault::Drip(Duration::from_micros(100)),
+        Fault::Slowly { bytes: 1, pause: Duration::from_micros(100) },
         Fault::Instead(Reply::json(spaced)),
         Fault::Instead(Reply::json(spaced).delivered(slowly.clone())),
         Fault::Instead(raw),
@@ -141,9 +145,14 @@ fn strange_but_right_answers_are_read() {
 
 /// The body of an exchange, repeated: `begin`, `unit` over and over, `end`.
 fn repeated(begin: &str, unit: &str, end: &str) -> Fault {
+    repeated_to(HUGE, begin, unit, end)
+}
+
+/// The same of at least so many bytes.
+fn repeated_to(bytes: usize, begin: &str, unit: &str, end: &str) -> Fault {
     // Written in large pieces.
     let unit = unit.repeat(50_000 / unit.len());
-    let times = HUGE.div_ceil(unit.len());
+    let times = bytes.div_ceil(unit.len());
     let part = |text: &str, times| (Arc::from(text.as_bytes()), times);
     let parts = vec![part(begin, 1), part(&unit, times), part(end, 1)];
     Fault::Instead(Reply::with_body(200, Body(parts)))
@@ -154,14 +163,13 @@ fn fifty_megabytes_of_quotes_are_not_held() {
     let tracked = r#"{"symbol":"BTCUSDT","lastPrice":"7.5","bidPrice":"7.4"},"#;
     let unknown = r#"{"symbol":"NOPE","lastPrice":"7.5","bidPrice":"7.4"},"#;
     let cases = vec![
-        ("one item", Fault::HugeItem(HUGE)),
-        ("more than the cap", Fault::HugeItem(60_000_000)),
+        ("one item", repeated("[\"", "x", "\"]")),
+        ("more than the cap", repeated_to(60_000_000, "[\"", "x", "\"]")),
         ("items again and again", repeated("[", tracked, "{}]")),
         ("unknown items", repeated("[", unknown, "{}]")),
         ("no JSON", repeated("", "x", "")),
         ("blanks", repeated("[", "                ", "]")),
         ("an envelope", repeated("{", "\"a\":\"bbbbbbbb\",", "}")),
-        ("its own list again and again", Fault::HugeList(HUGE)),
     ];
     for (what, fault) in cases {
         let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);

@@ -2,6 +2,7 @@
 //! exchange is asked meanwhile.
 
 use crate::loopback::contract::{error, good};
+use crate::loopback::hostile::for_each;
 use crate::loopback::setup::*;
 use crate::support::binance::{self, TICKERS};
 use crate::support::*;
@@ -37,14 +38,15 @@ fn without_staleness(quote: &Json) -> Json {
     Json::Object(kept.cloned().collect())
 }
 
-/// Lets the exchange stop by `stop` and return by `back`, and looks at everything that clients
-/// see in between and after.
-fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
+/// Lets an exchange stop and return, and looks at everything that clients see in between and after.
+fn outlives((timeout_ms, hears, stop): &Outage) {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let mut marketd = start(&watched(&exchange, timeout_ms));
+    let mut marketd = start(&watched(&exchange, *timeout_ms));
     let addr = marketd.addr();
     await_answer(addr, "/health/ready", |answer| answer.status == 200);
     stop(&exchange);
+    exchange.forget();
+    exchange.cut();
     // The second failure from here on was asked after the stop: no answer is on its way any more.
     let errors = upstream(&marketd, "errors");
     eventually(LONG, || (upstream(&marketd, "errors") >= errors + 2).then_some(()));
@@ -77,6 +79,12 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     // The longest step is reached after three failures, and never exceeded.
     let enough = || (upstream(&marketd, "errors") >= 4).then_some(());
     eventually(LONG, enough);
+    if *hears {
+        // Between four tries lie steps of 270, 540 and 900 ms at least.
+        let asked = exchange.await_asked(TICKERS, 4, LONG);
+        let span = asked[asked.len() - 1].at - asked[asked.len() - 4].at;
+        assert!(span >= Duration::from_millis(855), "four tries within {span:?}");
+    }
     let counted = metrics(&marketd);
     assert_eq!(counted["quotes"]["stale"], 2);
     let source = &counted["upstreams"][0];
@@ -87,7 +95,9 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     assert!((STEP_MS * 8 / 10..=STEP_MS).contains(&step), "{source}");
     assert!(marketd.is_running());
 
-    back(&exchange);
+    exchange.heal();
+    exchange.open();
+    exchange.cut();
     let errors = upstream(&marketd, "errors");
     await_health(&marketd, "ok");
     // At most the try that was under way when it returned.
@@ -101,48 +111,19 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     marketd.await_log("answers again", LONG);
 }
 
-#[test]
-fn an_exchange_that_refuses_connections_is_outlived() {
-    let stop = |exchange: &Binance| {
-        exchange.refuse();
-        exchange.cut();
-    };
-    outlives(PATIENT_MS, stop, |exchange| exchange.open());
-}
+/// The longest time for an answer, whether the exchange hears what it is asked, and how it stops.
+type Outage = (i64, bool, fn(&Binance));
+
+const OUTAGES: [Outage; 4] = [
+    (PATIENT_MS, false, |exchange| exchange.refuse()),
+    (PATIENT_MS, false, |exchange| exchange.hang_up()),
+    (IMPATIENT_MS, true, |exchange| exchange.fault(Fault::Silence)),
+    (PATIENT_MS, true, |exchange| exchange.fault_on(TICKERS, Fault::Status(503))),
+];
 
 #[test]
-fn an_exchange_that_resets_connections_is_outlived() {
-    let stop = |exchange: &Binance| {
-        exchange.hang_up();
-        exchange.cut();
-    };
-    outlives(PATIENT_MS, stop, |exchange| exchange.open());
-}
-
-#[test]
-fn an_exchange_that_says_nothing_is_outlived() {
-    let back = |exchange: &Binance| {
-        exchange.heal();
-        exchange.cut();
-    };
-    outlives(IMPATIENT_MS, |exchange| exchange.fault(Fault::Silence), back);
-}
-
-#[test]
-fn an_exchange_that_fails_is_outlived_and_asked_once_for_each_step() {
-    let stop = |exchange: &Binance| {
-        exchange.forget();
-        exchange.fault_on(TICKERS, Fault::Status(503));
-    };
-    let back = |exchange: &Binance| {
-        // Four failures and more: between the last four lie steps of 270, 540 and 900 ms at least.
-        let asked = exchange.asked_of(TICKERS);
-        let (fourth, last) = (&asked[asked.len() - 4], &asked[asked.len() - 1]);
-        let span = last.at - fourth.at;
-        assert!(span >= Duration::from_millis(855), "four tries within {span:?}");
-        exchange.heal();
-    };
-    outlives(PATIENT_MS, stop, back);
+fn an_exchange_that_stops_in_any_way_is_outlived_and_asked_once_for_each_step() {
+    for_each(OUTAGES.to_vec(), outlives);
 }
 
 #[test]

@@ -69,36 +69,20 @@ pub enum End {
 pub enum Fault {
     /// Accepted, asked, never answered.
     Silence,
-    /// Byte by byte with a pause after each.
-    Drip(Duration),
     /// So many bytes at a time, with a pause after each.
     Slowly { bytes: usize, pause: Duration },
     /// Half a body (its length is announced in full), then this.
     HalfThen(End),
     /// In place of an answer: this.
     NoAnswer(End),
-    /// Cut in half and announced so: well framed, not JSON.
-    BrokenJson,
-    /// Valid JSON of another shape: an object for an array, an array for anything else.
-    WrongType,
     /// An empty array for an array, an empty object for an object.
     EmptyList,
-    /// The same body in chunks of these sizes, over and over.
-    Chunked(Vec<usize>),
     /// The same body, ended by the close.
     UntilClose,
-    /// The same body with a `Content-Length` that is off by so many bytes, then a close.
-    LengthOff(i64),
     /// 429 with this `Retry-After`.
     TooManyRequests(Option<String>),
     /// This status, with an error body as Binance writes it.
     Status(u16),
-    /// An array of at least so many bytes, made of the body's own elements again and again.
-    HugeList(usize),
-    /// An array whose only element is a text of so many bytes.
-    HugeItem(usize),
-    /// Bytes that are no HTTP.
-    NotHttp,
     /// The same body in gzip.
     Gzipped,
     /// Any other answer.
@@ -229,16 +213,13 @@ impl Fault {
         match self {
             Fault::Silence => Reply::json("").delivered(Delivery::Nothing(End::Stall)),
             Fault::NoAnswer(end) => Reply::json("").delivered(Delivery::Nothing(end)),
-            Fault::Drip(pause) => well().delivered(Delivery::Slowly { bytes: 1, pause }),
             Fault::Slowly { bytes, pause } => well().delivered(Delivery::Slowly { bytes, pause }),
             Fault::HalfThen(then) => {
                 let reply = well();
                 let after = reply.body.len() / 2;
                 reply.delivered(Delivery::Cut { after, then })
             }
-            Fault::Chunked(sizes) => well().framed(Framing::Chunked(sizes)),
             Fault::UntilClose => well().framed(Framing::UntilClose),
-            Fault::LengthOff(off) => well().framed(Framing::LengthOff(off)),
             Fault::TooManyRequests(retry_after) => {
                 let error = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
                 let reply = Reply::status(429, error);
@@ -247,49 +228,14 @@ impl Fault {
             Fault::Status(status) => {
                 Reply::status(status, r#"{"code":-1000,"msg":"An unknown error occurred."}"#)
             }
-            Fault::NotHttp => {
-                Reply::json("").delivered(Delivery::Raw(b"220 mail ready\r\n\r\n\0\xff".to_vec()))
-            }
             Fault::Gzipped => well().gzipped(),
             Fault::Instead(reply) => reply,
-            Fault::BrokenJson | Fault::WrongType | Fault::EmptyList => self.rewrite(well()),
-            Fault::HugeList(_) | Fault::HugeItem(_) => self.swell(well()),
+            Fault::EmptyList => {
+                let mut reply = well();
+                let is_array = reply.body.to_vec().trim_ascii_start().starts_with(b"[");
+                reply.body = Body::from(if is_array { b"[]" } else { b"{}" }.to_vec());
+                reply
+            }
         }
-    }
-
-    /// A short body in place of a right one, well framed.
-    fn rewrite(self, mut reply: Reply) -> Reply {
-        let body = reply.body.to_vec();
-        let is_array = body.trim_ascii_start().starts_with(b"[");
-        let instead: &[u8] = match (self, is_array) {
-            (Fault::BrokenJson, _) => &body[..body.len() / 2],
-            (Fault::WrongType, true) => br#"{"unexpected":true}"#,
-            (Fault::WrongType, false) => br#"["unexpected"]"#,
-            (_, true) => b"[]",
-            (_, false) => b"{}",
-        };
-        reply.body = Body::from(instead.to_vec());
-        reply
-    }
-
-    /// A body of many megabytes, repeated and never held.
-    fn swell(self, mut reply: Reply) -> Reply {
-        let part = |bytes: &[u8], times| (Arc::from(bytes), times);
-        reply.body = match self {
-            Fault::HugeItem(bytes) => {
-                let kilobyte = [b'x'; 1024];
-                Body(vec![part(b"[\"", 1), part(&kilobyte, bytes.div_ceil(1024)), part(b"\"]", 1)])
-            }
-            Fault::HugeList(bytes) => {
-                let body = reply.body.to_vec();
-                let inner = body.trim_ascii().strip_prefix(b"[").and_then(|b| b.strip_suffix(b"]"));
-                let inner = inner.filter(|elements| !elements.is_empty()).unwrap_or(b"0");
-                let unit = [inner, b",\n"].concat();
-                let times = bytes.div_ceil(unit.len());
-                Body(vec![part(b"[", 1), part(&unit, times), part(inner, 1), part(b"]", 1)])
-            }
-            _ => reply.body,
-        };
-        reply
     }
 }
