@@ -444,7 +444,7 @@ impl Schedule {
 }
 
 /// Connections take this long, and turns.
-const SLACK: u64 = 400_000;
+const SLACK: u64 = 500_000;
 
 /// Polls that come more often may have to wait for the budget.
 const LEAST_POLL: u64 = 2_000_000;
