@@ -15,6 +15,10 @@ use crate::time::{Mono, UnixMs};
 use std::cmp::Reverse;
 use std::ops::Range;
 
+/// How many candles of the file are requested again at its newest end: they come with the newest page. An
+/// exchange whose clock went back may have told unfinished candles in place of older ones.
+const REOPENED: i64 = 24;
+
 /// How far a bucket that holds at least one candle is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BucketState {
@@ -279,13 +283,13 @@ impl Series {
         unsettled.next().is_none() && !self.is_silent(slots)
     }
 
-    /// Marks the end of each archived stretch as not final, from the newest candle of the file on. The last
-    /// process may have ended before it requested these candles again.
+    /// Marks the end of each archived stretch as not final, from `REOPENED` slots before the newest candle of
+    /// the file on. The last process may have ended before it requested these candles again.
     pub fn unsettle_ends(&mut self, newest: Option<i64>) {
         for Range { start, end } in self.archived.iter().collect::<Vec<_>>() {
             let newest = newest.filter(|newest| (start..end).contains(newest));
-            let from = newest.map_or(end, |newest| newest.min(end)) - REREAD;
-            let _ = self.unsettled.insert(from..end);
+            let from = newest.map_or(end, |newest| newest.min(end)) - REOPENED;
+            let _ = self.unsettled.insert(from.max(start)..end);
         }
     }
 

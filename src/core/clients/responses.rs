@@ -279,13 +279,13 @@ impl Responses {
         connection.flush(cx);
     }
 
-    /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, or too many
-    /// wait already, it runs.
+    /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, has waited
+    /// long enough, or too many wait already, it runs.
     fn line_up(&mut self, key: Key, pending: &Pending, cx: &mut Context) {
         if let Outcome::Deferred(response) = &pending.kind {
             let missing = response.missing(&View::new(cx));
             let until = pending.asked_at + cx.config.limits.chart_wait;
-            match !missing.is_empty() && self.deferred.has_room() {
+            match !missing.is_empty() && until > cx.now.mono && self.deferred.has_room() {
                 true => _ = self.deferred.waiting.insert((until, key)),
                 false => self.deferred.run(key, pending.is_begun),
             }
