@@ -207,7 +207,8 @@ object! {
     pub struct ReplayConfig [1, &["data"]] {
         /// A history file, which is read at the start; relative to the working directory; required.
         data: String, "data" FILE;
-        /// What the clock shows at the start; null: the value of `at`, else the time of the first candle.
+        /// What the clock shows at the start; null: the value of `at`, else the time of the first candle of
+        /// the shortest recorded interval.
         from: Option<UnixMs>, "from" TIME;
         /// The speed of the clock; null: the `speed` of `demo`.
         speed: Option<u32>, "speed" count(0, 100_000);
