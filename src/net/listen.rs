@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Connections that the kernel queues between two turns, at most `net.core.somaxconn`.
-const BACKLOG: i32 = 4096;
+pub const BACKLOG: i32 = 4096;
 
 /// How long a listener pauses when there are no descriptors or no memory for sockets.
 const REST: Duration = Duration::from_millis(100);

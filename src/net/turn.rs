@@ -11,7 +11,7 @@ use super::driver::{
     ACCEPT, ACTION, CLIENT_BYTES, ConnectionQueues, Driver, LISTENERS, MOST_LISTENERS, SIGNALS,
     TURN_BUDGET, UPSTREAM_SLICE, WAKER, connection,
 };
-use super::listen::{Listener, fails};
+use super::listen::{BACKLOG, Listener, fails};
 use super::script_file::ScriptFile;
 use super::{listen, process};
 use crate::config::{ConfigFault, LoadedConfig};
@@ -77,6 +77,7 @@ impl Driver {
         }
         self.accept(now);
         if take(&mut self.is_stopping) {
+            self.accept_arrived(now);
             self.serve_arrived(now);
             self.core.shut_down(now);
         }
@@ -91,11 +92,10 @@ impl Driver {
             process::give_back();
         }
         self.turn_ended = self.clock.mono();
-        let clients = self.queues.hot.len() + self.queues.bulk.len();
-        let waiting = (clients, self.queues.upstream.len());
+        let queues = &self.queues;
+        let waiting = (queues.hot.len() + queues.bulk.len(), queues.upstream.len());
         self.core.note_turn(self.turn_ended, waiting, (self.log)(), now);
-        let core = &self.core;
-        self.notifier.turn(self.turn_ended, || core.status_line());
+        self.notifier.turn(self.turn_ended, || self.core.status_line());
         Ok(())
     }
 
@@ -130,7 +130,6 @@ impl Driver {
                         SIGHUP => self.reload(now),
                         SIGTERM | SIGINT => {
                             self.notifier.stopping();
-                            self.listeners.clear();
                             self.is_stopping = true;
                         }
                         // Log rotation may send SIGUSR1 or SIGUSR2, which must not stop the service.
@@ -199,15 +198,7 @@ impl Driver {
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
                 self.pace.add(ACCEPT);
-                let listener = &mut self.listeners[at];
-                let service = listener.service;
-                if let Some((stream, peer)) = listener.accept(now.mono) {
-                    // If the core cannot even send a refusal, the connection is closed at once.
-                    if let Some(key) = self.core.accept(peer, service, now) {
-                        self.add(key, NetConnection::accepted(stream, key));
-                        self.queues.new.push_back(key);
-                    }
-                }
+                self.accept_one(at, now);
                 if self.has_taken(ACCEPT_BUDGET, now) {
                     break;
                 }
@@ -221,6 +212,32 @@ impl Driver {
                 return;
             }
         }
+    }
+
+    /// Accepts one connection of a listener, which is due.
+    fn accept_one(&mut self, at: usize, now: Now) {
+        let service = self.listeners[at].service;
+        let accepted = self.listeners[at].accept(now.mono);
+        // If the core cannot even send a refusal, the connection is closed at once.
+        if let Some((stream, peer)) = accepted
+            && let Some(key) = self.core.accept(peer, service, now)
+        {
+            self.add(key, NetConnection::accepted(stream, key));
+            self.queues.new.push_back(key);
+        }
+    }
+
+    /// Accepts what the kernel has queued, however long this takes, and closes the listeners, because marketd
+    /// stops: the kernel would reset these connections.
+    fn accept_arrived(&mut self, now: Now) {
+        for at in 0..self.listeners.len() {
+            self.listeners[at].ready = true;
+            let mut left = 0..BACKLOG;
+            while self.listeners[at].is_due(now.mono) && left.next().is_some() {
+                self.accept_one(at, now);
+            }
+        }
+        self.listeners.clear();
     }
 
     fn serve_new(&mut self, key: Key, now: Now) {
