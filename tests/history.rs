@@ -7,8 +7,6 @@
 mod ends;
 mod file;
 mod flood;
-mod gone;
-mod kills;
 mod outage;
 mod room;
 use crate::support;

@@ -4,7 +4,6 @@ use super::*;
 use crate::support::daemon::TempDir;
 use crate::support::*;
 use std::path::Path;
-use std::sync::Arc;
 
 fn refused(launch: Launch, part: &str) {
     let finished = launch.run();
@@ -45,31 +44,6 @@ fn a_damaged_file_is_left_alone_and_the_service_goes_on_without_it() {
     assert!(lines.next().is_some_and(|line| line.contains("listening on")), "{finished:?}");
     assert!(lines.all(|line| line.starts_with("20")), "no line of its own: {finished:?}");
     assert!(std::fs::read(&path).expect("it is there") == bytes, "it was written to");
-}
-
-#[test]
-fn the_end_writes_what_waits_and_leaves_one_file() {
-    let dir = Arc::new(TempDir::new());
-    let marketd = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
-    let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=300";
-    // Told to end as soon as it has something: most of it is not on disk yet.
-    await_complete(&marketd, target);
-    let finished = marketd.stop(LONG);
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    let names = std::fs::read_dir(dir.path()).expect("a directory");
-    let names = names.map(|entry| entry.expect("an entry").file_name());
-    let beside: Vec<_> = names
-        .filter(|name| {
-            let name = name.to_string_lossy();
-            name.ends_with("-wal") || name.ends_with("-shm")
-        })
-        .collect();
-    assert!(beside.is_empty(), "{beside:?}");
-    let path = dir.path().join(FILE);
-    let stored = "SELECT count(*) FROM candle JOIN series ON series.id = series
-                  WHERE symbol = 'BTC/USDT' AND interval = '1m'";
-    assert!(file::number(&path, stored) >= 299);
-    assert!(file::number(&path, "SELECT count(*) FROM quote") > 20);
 }
 
 #[test]

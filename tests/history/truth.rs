@@ -1,8 +1,6 @@
 //! What an exchange has, and what a chart shows, in the same shape.
 
 use crate::support::*;
-use marketd::demo::Demo;
-use marketd::time::UnixMs;
 use std::collections::BTreeMap;
 
 /// Open time in milliseconds; open, high, low, close and volume in the fewest digits.
@@ -11,34 +9,9 @@ pub type Row = (i64, [String; 5]);
 /// Rows that one page of the exchange holds.
 const PAGE: usize = 1000;
 
-/// The demo exchange of seed 1, asked past the daemon.
-pub fn demo_klines(id: &str, interval: &str, from: i64, to: i64) -> Vec<Row> {
-    let ask = |query: &str| {
-        let mut body = Vec::new();
-        let status = Demo::new(1).respond(b"/api/v3/klines", query.as_bytes(), now(), &mut body);
-        assert_eq!(status, 200, "{query}");
-        String::from_utf8(body).expect("JSON is text")
-    };
-    klines(ask, id, interval, from, to)
-}
-
-fn now() -> UnixMs {
-    let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
-    UnixMs(since.expect("after 1970").as_millis() as i64)
-}
-
 /// A fake's own klines.
-pub fn fake_klines(exchange: &Binance, id: &str, interval: &str, from: i64, to: i64) -> Vec<Row> {
-    let ask = |query: &str| {
-        let answer = get(exchange.addr(), &format!("/api/v3/klines?{query}"));
-        assert_eq!(answer.status, 200, "{query}");
-        answer.text().to_string()
-    };
-    klines(ask, id, interval, from, to)
-}
-
-fn klines(
-    ask: impl Fn(&str) -> String,
+pub fn fake_klines(
+    exchange: &Binance,
     id: &str,
     interval: &str,
     mut from: i64,
@@ -48,8 +21,9 @@ fn klines(
     loop {
         let query =
             format!("symbol={id}&interval={interval}&startTime={from}&endTime={to}&limit={PAGE}");
-        let page = Json::parse(&ask(&query)).expect("JSON");
-        let rows = rows_of(&page);
+        let answer = get(exchange.addr(), &format!("/api/v3/klines?{query}"));
+        assert_eq!(answer.status, 200, "{query}");
+        let rows = rows_of(&answer.exact());
         let count = rows.len();
         all.extend(rows);
         match all.last() {
@@ -78,15 +52,6 @@ fn lean(text: &str) -> String {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text.to_string(),
     }
-}
-
-/// The closed candles of an answer: those up to the newest one that the exchange has confirmed.
-pub fn closed(answer: &Response) -> Vec<Row> {
-    let last = answer.header("Chart-Last-Closed");
-    let last = last.map_or(i64::MIN, |last| last.parse().expect("a time"));
-    let mut rows = rows_of(&answer.exact());
-    rows.retain(|(open, _)| *open <= last);
-    rows
 }
 
 /// No candle is there twice or out of order, and each is the exchange's own; with `whole`, none is
