@@ -67,30 +67,3 @@ fn a_collector_that_slept_is_refused_and_follows() {
     assert_eq!(world.turns(0), turns, "it polled although it had slept through its lease");
     world.await_same(&SAME);
 }
-
-#[test]
-fn a_stop_waits_for_no_redis() {
-    let Some(mut world) = World::settled(1, 2) else { return };
-    for node in 0..2 {
-        world.nodes[node].engine.set(Passage::Held);
-        let begin = Instant::now();
-        let marketd = world.nodes[node].marketd.take().expect("it runs");
-        assert_eq!(marketd.stop(LONG).code, Some(0));
-        assert!(begin.elapsed() < 2 * NOISE, "took {:?}", begin.elapsed());
-    }
-}
-
-#[test]
-fn a_cluster_that_was_away_goes_on_where_it_was() {
-    let Some(mut world) = World::settled(1, 2) else { return };
-    world.await_same(&SAME);
-    let epoch = |world: &World| world.nodes[0].role(0).map(|role| role.epoch);
-    let before = epoch(&world);
-    assert!(before.is_some());
-    (0..2).for_each(|node| world.kill(node));
-    (0..2).for_each(|node| world.restart(node));
-    // Until the lease of the killed collector runs out, both follow what it has left.
-    eventually(LONG, || (epoch(&world) > before).then_some(()));
-    world.await_roles();
-    world.await_same(&SAME);
-}

@@ -187,21 +187,6 @@ fn move_slot(slot: &str, from: &Redis, to: &Redis) {
 }
 
 #[test]
-fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
-    let Some((redis, _)) = slotless() else { return };
-    cluster(&redis, &["ADDSLOTSRANGE", "0", "16383"]);
-    await_slots(&redis, 1);
-    let mut world = World::around(redis, 1);
-    world.backfill = 0;
-    world.add(2);
-    world.await_roles();
-    let slot = |key: &String| world.redis.ask(&["CLUSTER", "KEYSLOT", key]).number();
-    let mut slots: Vec<_> = world.redis.keys().iter().map(slot).collect();
-    slots.dedup();
-    assert_eq!(slots.len(), 1, "{:?}", world.redis.keys());
-}
-
-#[test]
 fn the_node_of_a_redis_cluster_that_has_the_keys_is_found() {
     let Some((redis, other, slot)) = two() else { return };
     let mut world = World::around(redis, 1);

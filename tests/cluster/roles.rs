@@ -2,7 +2,6 @@
 
 use crate::cluster::world::*;
 use crate::support::*;
-use std::time::{Duration, Instant};
 
 /// What is the same on all nodes at any moment.
 pub const SAME: [&str; 7] = [
@@ -79,29 +78,21 @@ fn a_tag_of_one_node_says_nothing_to_another() {
 }
 
 #[test]
-fn a_node_that_joins_late_has_everything() {
-    let Some(mut world) = World::settled(1, 1) else { return };
-    let complete = |node: &Node, target: &str| {
-        let answer = node.get(target);
-        answer.status == 200 && answer.header("Chart-Coverage") == Some("complete")
+fn a_node_that_joins_late_has_everything_and_each_file_holds_the_same_candles() {
+    let Some(mut world) = World::settled(1, 2) else { return };
+    let await_complete = |node: &Node, target: &str| {
+        eventually(LONG, || {
+            let answer = node.get(target);
+            (answer.header("Chart-Coverage") == Some("complete")).then_some(())
+        });
     };
-    for target in &SAME[5..] {
-        eventually(LONG, || complete(&world.nodes[0], target).then_some(()));
-    }
+    SAME[5..].iter().for_each(|target| await_complete(&world.nodes[0], target));
     world.add(1);
     world.await_roles();
     world.await_same(&SAME);
-    for target in &SAME[5..] {
-        eventually(LONG, || complete(&world.nodes[1], target).then_some(()));
-    }
-    world.await_same(&SAME);
+    SAME[5..].iter().for_each(|target| await_complete(&world.nodes[2], target));
     let asked = world.exchanges[0].asked();
-    assert!(asked.iter().all(|it| world.asker(it) == 0));
-}
-
-#[test]
-fn the_file_of_each_node_holds_the_same_candles() {
-    let Some(mut world) = World::settled(1, 3) else { return };
+    assert!(asked.iter().all(|it| world.asker(it) == world.asker(&asked[0])));
     // Two symbols, three intervals.
     let wanted = 2 * 3 * (world.backfill as usize - 1);
     let same = |world: &World| {
@@ -117,10 +108,7 @@ fn the_file_of_each_node_holds_the_same_candles() {
     let older = format!(
         "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&source=s0&to={hour_ago}&limit=20"
     );
-    let first = world.up().next().expect("two run").1;
-    eventually(LONG, || {
-        (first.get(&older).header("Chart-Coverage") == Some("complete")).then_some(())
-    });
+    await_complete(&world.nodes[0], &older);
     world.restart(2);
     world.await_roles();
     world.await_same(&[&older]);
@@ -173,25 +161,6 @@ fn two_clusters_share_a_redis_by_their_prefixes() {
     let ours = keys.iter().filter(|key| belongs(key, "marketd")).count();
     let theirs = keys.iter().filter(|key| belongs(key, "another")).count();
     assert!(ours > 0 && theirs > 0 && ours + theirs == keys.len(), "{keys:?}");
-}
-
-#[test]
-fn a_follower_is_as_quick_as_the_collector() {
-    let Some(world) = World::settled(1, 2) else { return };
-    let collector = world.await_roles()[0];
-    let (here, there) = (&world.nodes[collector], &world.nodes[1 - collector]);
-    // How long after the collector a follower has the same quote, as clients see it.
-    let mut lags = Vec::new();
-    for _ in 0..15 {
-        let before = here.received_at(0);
-        let news = eventually(LONG, || here.received_at(0).filter(|it| Some(*it) != before));
-        let begin = Instant::now();
-        eventually(LONG, || there.received_at(0).filter(|it| *it >= news));
-        lags.push(begin.elapsed());
-    }
-    lags.sort();
-    // The limit of a quiet machine is measured by scripts/cluster.sh.
-    assert!(lags[lags.len() / 2] < Duration::from_millis(100), "{lags:?}");
 }
 
 /// Two nodes whose quotes are soon stale, or soon frozen.

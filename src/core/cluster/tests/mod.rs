@@ -411,7 +411,7 @@ impl World {
     /// All nodes serve the same quotes, none of them older than this: at once, or as soon as the poll that is on
     /// its way has reached all.
     fn agrees(&mut self, most_ms: i64) {
-        for _ in 0..30 {
+        for _ in 0..10 {
             if self.differing(most_ms).is_none() {
                 return;
             }
@@ -571,6 +571,14 @@ fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
         world.run(9000);
         world.agrees(2100);
     }
+    // All die, and go on with what they have left.
+    let before = world.epoch(0);
+    (0..3).for_each(|at| world.nodes[at] = None);
+    (0..3).for_each(|at| world.start(at));
+    world.run(9000);
+    world.ends_with_one_collector_each();
+    world.agrees(2100);
+    assert!(world.epoch(0) > before);
     assert_eq!(world.doubled(0, 500), 0);
     world.epochs_are_unique();
 }
@@ -804,4 +812,16 @@ fn a_stopped_node_waits_for_its_clients_at_rest() {
     let now = world.now();
     let due = world.node(0).core.poll_timeout().expect("it waits for the client");
     assert!(due > now.mono, "{due:?} at {now:?}");
+}
+
+#[test]
+fn a_stopped_node_waits_for_no_engine() {
+    let mut world = World::settled(2);
+    world.is_mute = true;
+    for at in 0..2 {
+        let now = world.now();
+        world.node(at).core.shut_down(now);
+        world.run(100);
+        assert!(world.node(at).core.is_finished());
+    }
 }
