@@ -6,72 +6,149 @@ use super::*;
 struct Naive<'a> {
     sources: &'a [SourceConfig],
     lists: Vec<Option<Vec<MarketInfo>>>,
+    /// When each symbol was first listed, and when what is shown of it last changed.
+    times: BTreeMap<String, [Option<UnixMs>; 2]>,
+}
+
+/// What is shown of a symbol: sources, status and rules.
+type Shown = (Vec<SourceId>, bool, MarketRules);
+
+/// Some have long names that begin alike, and some cannot be written.
+const SYMBOLS: [&str; 15] = [
+    "A/X",
+    "AB/X",
+    "A/BX",
+    "B/X",
+    "C/Y",
+    "D/Y",
+    "E/Z",
+    "F/Z",
+    "AAAAAAAAAAAAAAAAAAAA/X",
+    "AAAAAAAAAAAAAAAAAAAA/Y",
+    "AAAAAAAAAAAAAAAAAAAB/X",
+    "AAAAAAAAAAAAAA/X",
+    "a/X",
+    "/X",
+    "AAAAAAAAAAAAAAAAAAAAA/X",
+];
+
+fn is_usable(text: &str) -> bool {
+    let is_asset = |it: &str| {
+        (1..=20).contains(&it.len())
+            && it.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
+    };
+    text.split('/').all(is_asset)
+}
+
+fn symbol_of(market: &MarketInfo) -> String {
+    format!("{}/{}", market.base, market.quote)
 }
 
 impl Naive<'_> {
     /// By symbol: the listing that counts, where there is one.
-    fn tracked(&self, at: usize) -> BTreeMap<String, Option<MarketInfo>> {
+    fn tracked(&self, at: usize) -> BTreeMap<String, Option<&MarketInfo>> {
         let source = &self.sources[at];
         let named = |symbol: &String| source.symbols.contains(symbol);
         let all = source.quote_assets.is_empty() && source.symbols.is_empty();
-        let mut tracked: BTreeMap<String, Option<MarketInfo>> =
+        let mut tracked: BTreeMap<String, Option<&MarketInfo>> =
             source.symbols.iter().map(|text| (text.clone(), None)).collect();
         for market in self.lists[at].iter().flatten() {
-            let symbol = format!("{}/{}", market.base, market.quote);
+            let symbol = symbol_of(market);
             let quoted = all || source.quote_assets.contains(&market.quote.to_string());
-            if !(named(&symbol) || quoted && market.active) {
+            if !is_usable(&symbol) || !(named(&symbol) || quoted && market.active) {
                 continue;
             }
             let slot = tracked.entry(symbol).or_default();
-            if slot.as_ref().is_none_or(|first| !first.active && market.active) {
-                *slot = Some(market.clone());
+            if slot.is_none_or(|first| !first.active && market.active) {
+                *slot = Some(market);
             }
         }
         tracked
     }
+
+    fn all_tracked(&self) -> Vec<BTreeMap<String, Option<&MarketInfo>>> {
+        (0..self.sources.len()).map(|at| self.tracked(at)).collect()
+    }
+
+    /// What is shown of each known symbol, and whether somebody lists it.
+    fn shown(&self) -> BTreeMap<String, (Shown, bool)> {
+        let tracked = self.all_tracked();
+        let all: BTreeSet<&String> = tracked.iter().flat_map(|markets| markets.keys()).collect();
+        let shown = all.into_iter().map(|text| {
+            let tracking = (0..tracked.len()).filter(|at| tracked[*at].contains_key(text));
+            let first = tracking.clone().find_map(|at| tracked[at][text]);
+            let waiting = tracking.clone().any(|at| self.lists[at].is_none());
+            let active = first.map_or(waiting, |listing| listing.active);
+            let rules = first.map(|listing| listing.rules.clone()).unwrap_or_default();
+            let ids = tracking.map(|at| SourceId(at as u16)).collect();
+            (text.clone(), ((ids, active, rules), first.is_some()))
+        });
+        shown.collect()
+    }
+
+    /// Takes a list over, and says which symbols its source tracks from now on, and which no longer.
+    fn apply(&mut self, at: usize, list: Vec<MarketInfo>, now: UnixMs) -> [Vec<String>; 2] {
+        let names = |it: &Naive| it.tracked(at).into_keys().collect::<BTreeSet<String>>();
+        let (before, names_before) = (self.shown(), names(self));
+        self.lists[at] = Some(list);
+        for (text, (shown, is_listed)) in self.shown() {
+            let times = self.times.entry(text.clone()).or_default();
+            let is_created = is_listed && times[0].is_none();
+            if is_created || before.get(&text).is_none_or(|it| it.0 != shown) {
+                *times = [times[0].or(is_created.then_some(now)), Some(now)];
+            }
+        }
+        let names = names(self);
+        let (added, removed) = (names.difference(&names_before), names_before.difference(&names));
+        [added.cloned().collect(), removed.cloned().collect()]
+    }
 }
 
 fn compare(catalog: &Catalog, naive: &Naive, seed: u64) {
-    let tracked: Vec<_> = (0..naive.sources.len()).map(|at| naive.tracked(at)).collect();
-    let all: BTreeSet<&String> = tracked.iter().flat_map(|markets| markets.keys()).collect();
-    let expected: Vec<&String> = all.iter().copied().collect();
-    assert_eq!(
-        names(catalog, catalog.known()),
-        expected.iter().map(|text| text.as_str()).collect::<Vec<_>>(),
-        "seed {seed}"
-    );
+    let (tracked, all) = (naive.all_tracked(), naive.shown());
+    assert!(names(catalog, catalog.known()).iter().eq(all.keys()), "seed {seed}");
     assert_eq!(catalog.ecosystem(), catalog.known(), "seed {seed}");
     let mut quotes: BTreeMap<String, usize> = BTreeMap::new();
-    for text in all {
+    for (text, ((sources, active, rules), _)) in &all {
         let symbol = id(catalog, text);
-        let tracking: Vec<usize> =
-            (0..tracked.len()).filter(|at| tracked[*at].contains_key(text)).collect();
-        let ids: Vec<_> = tracking.iter().map(|at| SourceId(*at as u16)).collect();
-        assert_eq!(catalog.sources_of(symbol), ids, "seed {seed} {text}");
+        assert_eq!(catalog.sources_of(symbol), sources, "seed {seed} {text}");
         for (at, markets) in tracked.iter().enumerate() {
-            let listing = markets.get(text).and_then(Option::as_ref);
             let got = catalog.listing(SourceId(at as u16), symbol);
-            assert_eq!(got.is_some(), listing.is_some(), "seed {seed} {text}");
-            if let (Some(got), Some(listing)) = (got, listing) {
-                assert_eq!((&got.ticker_id, got.active), (&listing.ticker_id, listing.active));
-                assert_eq!(got.rules, listing.rules, "seed {seed} {text}");
-                let route = catalog.by_ticker_id(SourceId(at as u16), &got.ticker_id);
-                assert_eq!(route, Some(symbol), "seed {seed} {text}");
-            }
+            let got = got.map(|it| (&it.ticker_id, it.active, &it.rules));
+            let listing = markets.get(text).copied().flatten();
+            let listing = listing.map(|it| (&it.ticker_id, it.active, &it.rules));
+            assert_eq!(got, listing, "seed {seed} {text}");
         }
-        let first = tracking.iter().find_map(|at| tracked[*at][text].as_ref());
-        let waiting = tracking.iter().any(|at| naive.lists[*at].is_none());
-        let active = first.map_or(waiting, |listing| listing.active);
         let entry = entry(catalog, text);
-        assert_eq!(entry.status, active, "seed {seed} {text}");
-        let rules = first.map(|listing| listing.rules.clone()).unwrap_or_default();
-        assert_eq!(entry.rules, rules, "seed {seed} {text}");
+        assert_eq!((entry.status, &entry.rules), (*active, rules), "seed {seed} {text}");
+        let times = [catalog.created_at(symbol), catalog.updated_at(symbol)];
+        let expected = naive.times.get(text).copied().unwrap_or_default();
+        assert_eq!(times, expected, "seed {seed} {text}");
         let quote = text.split_once('/').expect("canonical").1.to_lowercase();
         *quotes.entry(quote).or_default() += 1;
     }
     let counted = |category: &Category| (category.id.to_string(), category.symbols.len());
     let got: Vec<_> = catalog.categories().iter().map(counted).collect();
     assert_eq!(got, quotes.into_iter().collect::<Vec<_>>(), "seed {seed}");
+    // A form that two known symbols share means neither.
+    for joined in SYMBOLS.iter().filter(|it| is_usable(it)).map(|it| it.replace('/', "")) {
+        let mut meant = all.keys().filter(|it| it.replace('/', "") == joined);
+        let expected = match (meant.next(), meant.next()) {
+            (Some(text), None) => Lookup::Known(id(catalog, text)),
+            _ => Lookup::Unknown,
+        };
+        assert_eq!(catalog.find(joined.to_lowercase().as_bytes()), expected, "seed {seed}");
+    }
+    // Of two markets with one ticker id, the one that was known first has it.
+    for (at, markets) in tracked.iter().enumerate() {
+        for ticker_id in ["0", "1", "2", "3", "4", "5"] {
+            let has_it = |it: &MarketInfo| &*it.ticker_id == ticker_id;
+            let markets = markets.iter().filter(|(_, it)| it.is_some_and(has_it));
+            let expected = markets.map(|(text, _)| id(catalog, text)).min();
+            let got = catalog.by_ticker_id(SourceId(at as u16), ticker_id);
+            assert_eq!(got, expected, "seed {seed} {ticker_id}");
+        }
+    }
 }
 
 /// Everything that answers are made of.
@@ -88,29 +165,31 @@ fn picture(catalog: &Catalog) -> String {
 
 #[test]
 fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
-    let symbols = ["A/X", "AB/X", "A/BX", "B/X", "C/Y", "D/Y", "E/Z", "F/Z"];
     for seed in 0..150 {
         let mut random = Rng::new(seed);
         let sources: Vec<SourceConfig> = (0..3)
             .map(|_| {
-                let named = symbols.iter().filter(|_| random.below(4) == 0);
+                let named = SYMBOLS.iter().filter(|it| is_usable(it) && random.below(5) == 0);
                 let named: Vec<&str> = named.copied().collect();
                 let assets = ["X", "Y", "Z"].into_iter().filter(|_| random.below(3) == 0);
                 source("s", &named, &assets.collect::<Vec<_>>())
             })
             .collect();
         let mut catalog = catalog(&sources);
-        let mut naive = Naive { sources: &sources, lists: vec![None, None, None] };
+        let (lists, times) = (vec![None, None, None], BTreeMap::new());
+        let mut naive = Naive { sources: &sources, lists, times };
         compare(&catalog, &naive, seed);
         for step in 0..40 {
             let at = random.below(3) as usize;
             let id = SourceId(at as u16);
             let mut markets = Vec::new();
-            for (number, text) in symbols.iter().enumerate() {
-                for copy in 0..random.below(8).saturating_sub(5) + u64::from(random.below(4) > 0) {
+            // Some lists have no usable market.
+            let begin = if random.below(6) == 0 { 12 } else { 0 };
+            for text in &SYMBOLS[begin..] {
+                for _ in 0..random.below(8).saturating_sub(5) + u64::from(random.below(4) > 0) {
                     let mut market = info(text);
                     market.active = random.below(4) > 0;
-                    market.ticker_id = format!("{number}-{copy}").into();
+                    market.ticker_id = random.below(6).to_string().into();
                     market.rules.amount_places = Some(random.below(2) as u8);
                     markets.push(market);
                 }
@@ -120,10 +199,21 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             for market in &markets {
                 catalog.list(id, market.clone());
             }
+            let usable = markets.iter().filter(|it| is_usable(&symbol_of(it))).count();
             if random.below(5) == 0 {
                 catalog.drop_list(id);
-            } else if end_list(&mut catalog, id, UnixMs(step)).is_ok() {
-                naive.lists[at] = Some(markets);
+            } else if usable == 0 {
+                assert_eq!(end_list(&mut catalog, id, UnixMs(step)), Err(EmptyList));
+            } else {
+                let change = end_list(&mut catalog, id, UnixMs(step)).expect("a usable list");
+                assert_eq!(change.skipped as usize, markets.len() - usable, "seed {seed}");
+                assert_eq!(catalog.rosters[at].newly_missing(), [], "they were told of");
+                let changes = naive.apply(at, markets, UnixMs(step));
+                for (got, expected) in [change.added, change.removed].iter().zip(changes) {
+                    let mut got = names(&catalog, got);
+                    got.sort_unstable();
+                    assert_eq!(got, expected, "seed {seed} step {step}");
+                }
             }
             compare(&catalog, &naive, seed);
             let changed = before != picture(&catalog);
