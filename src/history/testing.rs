@@ -25,7 +25,7 @@ impl Model {
             self.candles.retain(|slot, _| !slots.contains(slot));
         }
         for slots in changes.covered() {
-            self.covered.extend(slots.start.max(0)..slots.end.min(SLOTS));
+            self.covered.extend(slots);
         }
         for (slot, candle) in changes.candles() {
             match candle {

@@ -147,42 +147,6 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
 }
 
 #[test]
-fn the_end_writes_what_waits_and_closes_the_file() {
-    let (mut bench, key) = Bench::with_btc();
-    bench.fetched(key, ago(10, 5), 5);
-    bench.with(History::shut_down);
-    let first = bench.batch();
-    bench.fetched(key, ago(5, 0), 5);
-    bench.with(History::close);
-    assert!(bench.jobs.is_empty(), "the batch is under way");
-    bench.written(first);
-    bench.with(History::close);
-    let batch = bench.batch();
-    assert_eq!(batch.weight(), 6);
-    bench.written(batch);
-    bench.stops();
-    assert_eq!(bench.history.due(), None);
-}
-
-#[test]
-fn the_end_waits_for_a_load_and_for_a_new_file_to_hold_what_memory_does() {
-    let (mut bench, key) = Bench::with_btc();
-    bench.fetched(key, ago(500, 0), 5);
-    bench.flush();
-    bench.with(History::shut_down);
-    bench.tell(gone());
-    bench.open_again();
-    bench.with(History::close);
-    assert!(bench.jobs.is_empty(), "the file still tells what it holds");
-    bench.loaded();
-    bench.with(History::close);
-    let batch = bench.batch();
-    assert_eq!(batch.weight(), 500 + 2);
-    bench.written(batch);
-    bench.stops();
-}
-
-#[test]
 fn the_end_gives_up_a_disk_that_fails_after_one_try_and_one_that_hangs_after_its_deadline() {
     for hangs in [false, true] {
         let (mut bench, key) = Bench::with_btc();

@@ -11,13 +11,14 @@ use crate::core::Action;
 use crate::core::context::Context;
 use crate::core::testing::context;
 use crate::decimal::Decimal;
+use crate::history::testing::Model as Kept;
 use crate::history::{
     Batch, DiskJob, Extent, Loaded, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead,
     SeriesName, StoreError, Unusable, Written,
 };
 use crate::interval::Stored;
 use crate::market::{IntervalSet, Market, Reported, SourceId, SymbolId};
-use crate::record::{Candle, Ticker};
+use crate::record::{Candle, Edge, Ticker};
 use crate::rng::Rng;
 use crate::time::UnixMs;
 use std::cell::RefCell;
@@ -110,10 +111,14 @@ impl Bench {
 
     fn tell(&mut self, answer: Reply) -> bool {
         let wakes = self.with(|history, cx| history.handle(answer, cx));
+        self.work();
+        wakes
+    }
+
+    fn work(&mut self) {
         while self.history.has_work() {
             self.with(History::work);
         }
-        wakes
     }
 
     fn job(&mut self) -> DiskJob {
@@ -146,9 +151,7 @@ impl Bench {
         while let Some(due) = self.history.due().filter(|due| *due <= end) {
             self.at(due.max(self.cx.now.mono));
             self.with(History::handle_timeout);
-            while self.history.has_work() {
-                self.with(History::work);
-            }
+            self.work();
             let next = self.history.due();
             assert!(next.is_none_or(|at| at > self.cx.now.mono), "it would spin");
         }
@@ -197,6 +200,10 @@ impl Bench {
         spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
     }
 
+    fn candles(&self, key: SeriesKey, slots: &Range<i64>) -> Vec<(i64, Candle)> {
+        self.cx.market.charts.get(key).expect("it is open").candles(slots)
+    }
+
     fn written(&mut self, batch: Box<Batch>) {
         self.tell(on_disk(batch));
     }
@@ -241,13 +248,6 @@ impl Bench {
 
     fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> ReadStart {
         self.with(|history, cx| history.read(key, &slots, cx))
-    }
-
-    /// A page of a read, of which the file knows all; with a candle in every other slot.
-    fn rows(&mut self, read: &ReadJob, slots: Range<i64>) -> bool {
-        let result = Ok(page(read, slots.clone(), vec![slots]));
-        let ticket = read.ticket;
-        self.tell(Reply::Rows { ticket, result })
     }
 }
 
@@ -351,13 +351,14 @@ fn logged(act: impl FnOnce()) -> Vec<String> {
     LINES.take().expect("this function has put it there")
 }
 
-/// What a disk holds of one series.
+/// A disk with one series.
 #[derive(Default)]
 struct Disk {
-    covered: BTreeSet<i64>,
-    candles: BTreeMap<i64, Candle>,
+    kept: Kept,
     /// The next job finds that it works again.
     is_away: bool,
+    /// The candle of each slot that memory took in last.
+    taken: BTreeMap<i64, Candle>,
 }
 
 impl Disk {
@@ -369,71 +370,134 @@ impl Disk {
         match bench.job() {
             DiskJob::Load if fails => drop(bench.tell(unloaded())),
             DiskJob::Load => {
-                if !self.covered.is_empty() {
-                    let covered =
-                        IntervalSet::from_iter(self.covered.iter().map(|it| *it..*it + 1));
-                    let covered: Vec<_> = covered.iter().collect();
+                let covered = self.covered(i64::MIN..i64::MAX);
+                if !covered.is_empty() {
                     let series = name("BTC/USDT", &bench.cx.config);
                     let head = SeriesHead { series, covered, extent: Extent::default() };
                     bench.tell(Reply::Heads(vec![head]));
                 }
                 bench.loaded();
             }
+            DiskJob::Read(read) => {
+                let busy = StoreError::Busy("somebody writes".to_string());
+                let result = if fails { Err(busy) } else { Ok(self.page(&read)) };
+                assert!(bench.tell(Reply::Rows { ticket: read.ticket, result }), "clients look");
+                let (key, loads) = (bench.key("BTC/USDT"), bench.history.load_stage() > 0);
+                let waits = bench.history.is_reading(key, &ago(50, 0));
+                assert!(!fails || loads || !waits, "nobody waits");
+            }
             DiskJob::Write(batch) if fails => bench.unwritten(batch),
             DiskJob::Write(batch) => {
-                for changes in batch.series.values() {
-                    for slots in changes.forgotten() {
-                        self.covered.retain(|slot| !slots.contains(slot));
-                        self.candles.retain(|slot, _| !slots.contains(slot));
-                    }
-                    changes.covered().for_each(|slots| self.covered.extend(slots));
-                    for (slot, candle) in changes.candles() {
-                        self.candles.insert(slot, candle.expect("each slot has one").clone());
-                    }
-                }
+                batch.series.values().for_each(|changes| self.kept.apply(changes));
                 bench.written(batch);
             }
-            other => panic!("{other:?}"),
+            DiskJob::Stop => drop(bench.tell(Reply::Stopped(Ok(())))),
         }
     }
 
-    /// What is archived is on disk, and is what memory has.
-    fn check(&self, bench: &Bench, key: SeriesKey, seed: u64) {
-        let series = bench.cx.market.charts.get(key).expect("it is open");
-        let archived = bench.archived(key).into_iter().flat_map(|(from, to)| from..to);
-        for slot in archived.map(|slot| BEGIN + slot) {
-            assert!(self.covered.contains(&slot), "seed {seed}: {} is not on disk", slot - BEGIN);
-            for (_, candle) in series.candles(&(slot..slot + 1)) {
-                assert_eq!(self.candles.get(&slot), Some(&candle), "seed {seed}");
-            }
+    /// What is covered of these slots.
+    fn covered(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        let covered = self.kept.covered.range(slots).map(|slot| *slot..*slot + 1);
+        IntervalSet::from_iter(covered).iter().collect()
+    }
+
+    /// The newest few of these slots.
+    fn page(&self, read: &ReadJob) -> Rows {
+        assert_eq!(read.keep, Edge::Newest);
+        let slots = read.slots.start.max(read.slots.end - 7)..read.slots.end;
+        Rows {
+            series: read.series.clone(),
+            candles: self.kept.candles.range(slots.clone()).map(|(_, it)| it.clone()).collect(),
+            covered: self.covered(slots.clone()),
+            unsound: Vec::new(),
+            slots,
         }
     }
+
+    /// What is archived is on disk. Memory and disk have what was taken in last. There is one write and one
+    /// read at a time.
+    fn check(&self, bench: &Bench, key: SeriesKey, seed: u64) {
+        for slot in slots(&bench.archived(key)) {
+            let (here, candle) = (slot - BEGIN, self.kept.candles.get(&slot));
+            assert!(self.kept.covered.contains(&slot), "seed {seed}: {here} is not on disk");
+            assert_eq!(candle, self.taken.get(&slot), "seed {seed}: {here}");
+        }
+        for (slot, candle) in bench.candles(key, &ago(50, 0)) {
+            assert_eq!(Some(&candle), self.taken.get(&slot), "seed {seed}: {}", slot - BEGIN);
+        }
+        let count = |is_it: fn(&DiskJob) -> bool| bench.jobs.iter().filter(|it| is_it(it)).count();
+        assert!(count(|it| matches!(it, DiskJob::Write(_))) <= 1, "seed {seed}");
+        assert!(count(|it| matches!(it, DiskJob::Read(_))) <= 1, "seed {seed}");
+    }
+}
+
+/// The slots of these spans.
+fn slots(spans: &[(i64, i64)]) -> impl Iterator<Item = i64> {
+    spans.iter().flat_map(|(from, to)| BEGIN + from..BEGIN + to)
 }
 
 #[test]
 fn whatever_fails_what_is_archived_is_on_disk_and_in_the_end_all_is() {
-    for seed in 0..200 {
+    for seed in 0..400 {
         let (mut rng, mut disk) = (Rng::new(seed), Disk::default());
         let (mut bench, key) = Bench::with_btc();
+        let mut wanted = BTreeSet::new();
         for step in 0..60 {
             let from = rng.below(40) as i64 + 1;
-            match rng.below(20) {
+            let some = ago(from, (from - 9).max(0));
+            match rng.below(24) {
                 0 => {
                     // It is removed, and another one is begun.
-                    disk = Disk { is_away: true, ..Disk::default() };
+                    (disk.kept, disk.is_away) = (Kept::default(), true);
+                    wanted.clear();
                     bench.tell(gone());
                 }
                 1 => {
                     disk.is_away = true;
+                    wanted.clear();
                     bench.tell(broken(true));
                 }
                 3 => bench.with(|history, cx| history.recall(SourceId(0), cx)),
-                4..9 => bench.fetched(key, ago(from, (from - 9).max(0)), step),
+                4..9 => {
+                    bench.fetched(key, some.clone(), step);
+                    disk.taken.extend(bench.candles(key, &some));
+                }
                 9..12 => bench.pass(rng.below(4)),
+                12 => {
+                    // Memory has nothing any more.
+                    bench.cx.market.charts.close(key);
+                    bench.cx.market.charts.open(key);
+                    wanted.clear();
+                }
+                13..16 => match bench.recall(key, some.clone()) {
+                    ReadStart::Begun => wanted.extend(some),
+                    start => assert_ne!(start, ReadStart::Refused),
+                },
                 _ if bench.jobs.is_empty() => {}
-                _ => disk.work(&mut bench, rng.below(4) == 0),
+                _ => {
+                    let fails = rng.below(4) == 0;
+                    disk.work(&mut bench, fails);
+                    if fails {
+                        wanted.clear();
+                    }
+                }
             }
             disk.check(&bench, key, seed);
+        }
+        let is_open = bench.history.keeps(key, &bench.cx) || bench.history.load_stage() == 2;
+        if seed % 2 == 0 && is_open && !bench.cx.stats.history.write_failed {
+            bench.with(History::shut_down);
+            while !bench.history.is_closed() {
+                bench.work();
+                bench.with(History::close);
+                while !bench.jobs.is_empty() {
+                    disk.work(&mut bench, false);
+                }
+            }
+            for (slot, candle) in bench.candles(key, &ago(50, 0)) {
+                assert_eq!(disk.kept.candles.get(&slot), Some(&candle), "seed {seed}");
+            }
+            continue;
         }
         for _ in 0..20 {
             while !bench.jobs.is_empty() {
@@ -442,6 +506,16 @@ fn whatever_fails_what_is_archived_is_on_disk_and_in_the_end_all_is() {
             bench.pass(10);
         }
         disk.check(&bench, key, seed);
+        let covered: BTreeSet<i64> = slots(&bench.covered(key)).collect();
+        let archived: BTreeSet<i64> = slots(&bench.archived(key)).collect();
+        assert!(covered.is_subset(&archived) && bench.jobs.is_empty(), "seed {seed}");
+        // Who wanted something has it, unless it was lost.
+        assert!(wanted.iter().all(|it| covered.contains(it) || !archived.contains(it)));
+        assert!(!bench.history.is_reading(key, &ago(50, 0)), "seed {seed}");
+        bench.recall(key, ago(50, 0));
+        while !bench.jobs.is_empty() {
+            disk.work(&mut bench, false);
+        }
         assert_eq!(bench.archived(key), bench.covered(key), "seed {seed}");
         assert!(!bench.cx.stats.history.lost && !bench.cx.stats.history.write_failed);
     }

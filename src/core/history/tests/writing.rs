@@ -3,24 +3,6 @@
 use super::*;
 
 #[test]
-fn one_batch_at_a_time_is_written_and_nothing_if_nothing_has_changed() {
-    let (mut bench, key) = Bench::with_btc();
-    bench.fetched(key, ago(10, 0), 5);
-    let first = bench.due_batch();
-    assert_eq!(first.weight(), 11);
-    bench.fetched(key, ago(3, 1), 6);
-    bench.pass(5);
-    assert!(bench.jobs.is_empty(), "one batch at a time");
-    bench.written(first);
-    assert_eq!(bench.archived(key), [(-10, -3), (-1, 0)]);
-    bench.flush();
-    assert_eq!(bench.archived(key), [(-10, 0)]);
-    assert_eq!(bench.cx.stats.history.inserted, 2);
-    bench.pass(5);
-    assert!(bench.jobs.is_empty());
-}
-
-#[test]
 fn a_batch_of_many_series_is_taken_slice_by_slice() {
     const COUNT: usize = 300;
     let mut bench = Bench::new();
