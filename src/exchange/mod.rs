@@ -35,12 +35,14 @@
 //!    what CCXT has made of the body (`expected` in the file), but for the lines of `DIFFERS` there, each
 //!    with its reason. Raise `RECORDINGS`.
 //! 4. Add bodies that no recording shows, and what is read of them, to `src/exchange/tests/bodies.rs`.
-//! 5. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
-//!    length of `BUILT_IN` in `check.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
+//! 5. Add its name to `README.md` and to the list in `tests/cli.rs`, and its row, which
+//!    `tests/fakes/plans.rs` prints, to the table in `src/docs/dialects.md`. Raise the number of exchanges:
+//!    the length of `BUILT_IN` in `check.rs`, and the word in `src/docs/dialects.md` and
+//!    `src/docs/testing.md`.
 //!
 //! If the format cannot express a habit of an exchange, extend the format, for every exchange: add a variant
 //! to the module that reads such members, and a test to the made-up exchange of
-//! `src/exchange/tests/sample.json`.
+//! `src/exchange/tests/sample.json`. `UPDATE_DOCS=1 cargo test --lib exchange` writes the JSON Schema.
 
 mod call;
 mod check;
