@@ -11,8 +11,9 @@
 # The two run alternately under the same load, each on core SERVER_CORE (default 0); the load runs
 # on LOAD_CORE (default 1). The load comes from wrk (Debian: apt-get install wrk). It comes from
 # scripts/load.rs if wrk is missing, for pipelined requests, for one connection per request, and
-# with --quick. On a machine that others use, root may give the servers priority: FIRST=1
-# scripts/bench.sh
+# with --quick.
+#
+# On a machine that others use, root may give the servers priority: FIRST=1 scripts/bench.sh
 #
 # Needs curl and taskset; system calls are counted by perf or strace, if one of them is installed.
 # Sends traffic only to 127.0.0.1.

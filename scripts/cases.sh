@@ -1,6 +1,7 @@
 # The common part of bench.sh and instructions.sh: the marketd that is measured, and the requests
 # that it gets. Source it from the repository's root, with `work` set to a directory for temporary
-# files. shellcheck shell=bash
+# files.
+# shellcheck shell=bash
 : "${work:?names no directory}"
 
 # Twenty markets of the demo.

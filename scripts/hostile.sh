@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests whether any client can stop the loop. Crowds send the worst requests of each endpoint as
 # fast as they can, while one well-behaved client requests a quote once a millisecond. Prints one
-# line per run. The exit code is 1 if the well-behaved client had to wait.
+# line per run. The exit code is 1 if a run or the memory does not pass.
 #
 #     scripts/hostile.sh              every case, by 1, 8 and 64 connections that read and that do not,
 #                                     and then by 4000, for what they take of the memory
@@ -15,9 +15,10 @@
 # limits. The memory passes if 4000 connections take at most 64 MB more than none, and all but 8 MB of this is
 # freed within 10 s after they have left.
 #
-# On a machine that others use, root may give all of it priority: FIRST=1 scripts/hostile.sh MARKETD
-# names another program than the one that is built here. Needs curl and taskset. Sends traffic only
-# to 127.0.0.1.
+# On a machine that others use, root may give all of it priority: FIRST=1 scripts/hostile.sh
+#
+# MARKETD names another program than the one that is built here. Needs curl and taskset. Sends traffic only to
+# 127.0.0.1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
