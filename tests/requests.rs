@@ -2,9 +2,9 @@
 //! to, each row with the rule that says so; limits at one below, at and one above; every end that
 //! a connection can have; and seeded damage to the table.
 //!
-//! The core is driven without a socket ([`bench`]), so that every row is cut at every byte; then
-//! once more by the parsers alone ([`parser`]), and over real sockets, against the built binary ([`sockets`]). What a row expects was
-//! taken from the RFCs before the row was run.
+//! The core is driven without a socket ([`bench`]), so that every row is cut at every byte; and once more over
+//! real sockets, against the built binary ([`sockets`]). What a row expects was taken from the RFCs before the
+//! row was run.
 //!
 //! One seed is one run: `MARKETD_SEED=7 cargo test --test library requests::fuzz` repeats the damage of
 //! seed 7 alone; `scripts/fuzz.sh` does it for as long as one likes.
@@ -19,7 +19,6 @@ mod framing;
 mod fuzz;
 mod limits;
 mod line;
-mod parser;
 mod rates;
 mod sequence;
 mod sockets;

@@ -5,22 +5,48 @@
 //! seeded garbage, fed in the same ways. One seed is one run: `MARKETD_SEED=7 cargo test --test
 //! library wire::` repeats the garbage of seed 7 alone.
 
-pub mod bodies;
+mod bodies;
 mod garbage;
 mod responses;
 
 use marketd::config::Limits;
 use marketd::http::{
-    Cache, Error, Framing, Head, Output, Parsed, Responder, Stamp, parse, parse_response,
+    Cache, Error, Framing, Head, Method, Output, Parsed, RequestBody, Responder, Stamp, parse,
+    parse_response, write_request,
 };
+use std::fmt::Debug;
+
+/// Feeds growing prefixes to a parser: none is decided differently from the whole, and what is decided stays
+/// so. Returns what the whole comes to; `None` if it is not decided.
+pub fn check_prefixes<'a, T: PartialEq + Debug>(
+    bytes: &'a [u8],
+    context: &str,
+    parse: impl Fn(&'a [u8]) -> Option<T>,
+) -> Option<T> {
+    let whole = parse(bytes);
+    let mut decided = false;
+    for end in 0..bytes.len() {
+        match parse(&bytes[..end]) {
+            None => assert!(!decided, "{context}: undone at {end}"),
+            found => {
+                assert_eq!(found, whole, "{context}: at {end}");
+                decided = true;
+            }
+        }
+    }
+    whole
+}
 
 #[test]
-fn the_client_understands_the_server() {
-    let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    let limits = Limits::default();
-    let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
-        panic!("a request");
+fn the_client_and_the_server_understand_each_other() {
+    let mut raw = Vec::new();
+    write_request(&mut raw, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b", None);
+    let Ok(Parsed::Complete { request, used }) = parse(&raw, &Limits::default()) else {
+        panic!("{}", raw.escape_ascii());
     };
+    assert_eq!((used, request.method, request.body), (raw.len(), Method::Get, RequestBody::None));
+    assert_eq!((request.path, request.query), (&b"/api/v3/ticker/24hr"[..], &b"a=b"[..]));
+    assert!(request.keep_alive);
     let stamp = Stamp::new(0);
     let check = |status, length, write: &dyn Fn(&mut Responder)| {
         let mut out = Output::default();

@@ -77,18 +77,15 @@ fn read_answer(bytes: &[u8]) -> Result<(Answer, usize), String> {
             code = Some(error_code(&json, status)?);
         }
     }
-    let counts = body.starts_with(b"# HELP") || json_counts(body);
+    // Whether it is a page of counters.
+    let is_json_page = body.windows(8).any(|part| part == b"uptimeMs");
+    let counts = body.starts_with(b"# HELP") || is_json_page;
     let shown =
         fields.iter().filter(|(name, _)| name != "Date" && !(counts && name == "Content-Length"));
     let shown = (shown.cloned().collect(), if counts { Vec::new() } else { body.to_vec() });
     let answer =
         Answer { status, code, bodiless, closes: lists(fields, "Connection", "close"), shown };
     Ok((answer, used + body.len()))
-}
-
-/// Whether it is a page of counters.
-fn json_counts(body: &[u8]) -> bool {
-    body.windows(8).any(|part| part == b"uptimeMs")
 }
 
 fn status(line: &str) -> Result<u16, String> {

@@ -5,7 +5,7 @@ use marketd::http::{BodyError, BodyReader, Framing};
 const SIZE: BodyError = BodyError::Malformed("malformed size of a chunk");
 const END: BodyError = BodyError::Malformed("a chunk does not end with CR LF");
 const TRAILER: BodyError = BodyError::Malformed("malformed trailer field");
-pub const CUT: BodyError = BodyError::Malformed("the body was cut short");
+const CUT: BodyError = BodyError::Malformed("the body was cut short");
 const TOO_LARGE: BodyError = BodyError::TooLarge("the body is too large");
 
 pub type Whole = Result<(Vec<u8>, usize), BodyError>;

@@ -1,7 +1,7 @@
 //! Seeded garbage: messages of the tables, damaged.
 
 use super::bodies::read_body;
-use super::responses::{RESPONSES, check_prefixes};
+use super::responses::{RESPONSES, read_in_prefixes};
 use crate::support::{Rng, damaged, for_each_seed};
 use marketd::http::{Framing, decode_segment, query_pairs};
 use marketd::json::Value as _;
@@ -25,7 +25,7 @@ fn garbage_answers_are_the_same_wherever_they_are_split() {
             let raw = damaged(rng, raw);
             let most = limit(rng, 200);
             let context = format!("seed {seed} round {round} {most} {}", raw.escape_ascii());
-            let found = check_prefixes(&raw, most, &context);
+            let found = read_in_prefixes(&raw, most, &context);
             assert!(found.is_some() || raw.len() < most, "{context}");
         }
     });

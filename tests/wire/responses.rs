@@ -1,7 +1,7 @@
 //! Heads of exchanges' answers.
 
+use super::check_prefixes;
 use marketd::http::parse_response;
-use std::fmt::Debug;
 
 /// Head of an answer, and whether it is one.
 pub const RESPONSES: &[(&str, bool)] = &[
@@ -47,20 +47,9 @@ fn own_response(bytes: &[u8], most: usize) -> Option<OwnedResponse> {
     }
 }
 
-/// Feeds growing prefixes: none is decided differently from the whole, and what is decided stays so.
-pub fn check_prefixes(raw: &[u8], most: usize, context: &dyn Debug) -> Option<OwnedResponse> {
-    let whole = own_response(raw, most);
-    let mut decided = false;
-    for end in 0..raw.len() {
-        match own_response(&raw[..end], most) {
-            None => assert!(!decided, "{context:?} undone at {end}"),
-            found => {
-                assert_eq!(found, whole, "{context:?} at {end}");
-                decided = true;
-            }
-        }
-    }
-    whole
+/// What these bytes come to, with at most so many of a head: the same in growing prefixes.
+pub fn read_in_prefixes(raw: &[u8], most: usize, context: &str) -> Option<OwnedResponse> {
+    check_prefixes(raw, context, |bytes| own_response(bytes, most))
 }
 
 #[test]
@@ -73,7 +62,7 @@ fn every_answer_of_the_table_is_taken_for_what_it_is_wherever_it_is_split() {
             assert_eq!(*used, raw.len(), "{raw:?}");
         }
         let followed = [raw.as_bytes(), b"{\"body\":1}"].concat();
-        let found = check_prefixes(&followed, most, &raw);
+        let found = read_in_prefixes(&followed, most, raw);
         assert_eq!(found, Some(whole), "{raw:?} followed by its body");
     }
 }
@@ -81,7 +70,7 @@ fn every_answer_of_the_table_is_taken_for_what_it_is_wherever_it_is_split() {
 #[test]
 fn an_answers_head_has_limits_too() {
     let check = |raw: &str, most, expected: Result<usize, &str>| {
-        let found = check_prefixes(raw.as_bytes(), most, &(raw, most));
+        let found = read_in_prefixes(raw.as_bytes(), most, raw);
         let found = found.expect("decided").map(|(_, used)| used);
         assert_eq!(found, expected, "{most} {raw:?}");
     };
