@@ -126,6 +126,7 @@ mod history {
     use std::process::Command;
     use std::sync::Arc;
     use support::daemon::TempDir;
+    use support::manual::{blocks, commands, has_python, matches, python};
 
     /// A directory with the history of two symbols of a source that is called `fake`.
     struct History {
@@ -269,10 +270,6 @@ mod history {
         let page =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/data.md"));
         let page = page.expect("the page");
-        let blocks = |language: &str| -> Vec<String> {
-            let parts = page.split("```").skip(1).step_by(2);
-            parts.filter_map(|it| it.strip_prefix(language)).map(str::to_string).collect()
-        };
         let shell = rusqlite::Connection::open(history.file("history.db")).expect("it is there");
         for view in ["candles", "quotes", "coverage"] {
             let (_, rest) = page.split_once(&format!("view `{view}`")).expect("it is described");
@@ -289,7 +286,7 @@ mod history {
                 assert!(told.contains(&&**column), "{view}: {column} is not described");
             }
         }
-        let queries = blocks("sql\n");
+        let queries = blocks(&page, "sql");
         assert!(queries.len() >= 4);
         for query in queries {
             assert!(query.contains("SELECT source, symbol, "), "sources are mixed: {query}");
@@ -306,21 +303,16 @@ mod history {
         std::fs::write(history.file("candles.csv"), csv).expect("a file");
         std::fs::rename(history.file("history.db"), history.file("marketd.db"))
             .expect("it is there");
-        let python = std::env::var("PYTHON").unwrap_or("python3".to_string());
-        let scripts = blocks("python\n");
+        let scripts = blocks(&page, "python");
         assert_eq!(scripts.len(), 3);
-        let has = |module: &str| {
-            let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
-            found.is_ok_and(|it| it.status.success())
-        };
         for script in scripts {
             if let Some(module) =
-                ["duckdb", "pandas"].into_iter().find(|it| script.contains(it) && !has(it))
+                ["duckdb", "pandas"].into_iter().find(|it| script.contains(it) && !has_python(it))
             {
                 skipped(&format!("a script of the page on data, for want of Python's {module}"));
                 continue;
             }
-            let mut command = Command::new(&python);
+            let mut command = Command::new(python());
             command.args(["-c", &script]).current_dir(history.dir.path());
             let ran = command.output().expect("it runs");
             assert!(ran.status.success(), "{script}\n{}", String::from_utf8_lossy(&ran.stderr));
@@ -350,7 +342,7 @@ mod history {
             for (named, symbol) in ["BTC/USDT", "ETH/USDT"].into_iter().zip(&history.symbols) {
                 text = text.replace(named, symbol);
             }
-            for (mut command, shown) in support::manual::commands(&text) {
+            for (mut command, shown) in commands(&text) {
                 // There is no damage to recover from, and not every sqlite3 can.
                 if command.contains("mended.db") {
                     continue;
@@ -368,7 +360,7 @@ mod history {
                     continue;
                 }
                 assert!(output.status.success(), "{page}: {command}\n{err}");
-                let is_as_shown = shown.is_empty() || support::manual::matches(&shown, &out);
+                let is_as_shown = shown.is_empty() || matches(&shown, &out);
                 assert!(is_as_shown, "{page}: {command}\n{out}");
                 ran += 1;
             }
@@ -481,7 +473,7 @@ mod history {
     }
 
     #[test]
-    fn prune_needs_to_be_told_what_is_tracked() {
+    fn prune_needs_to_be_told_what_is_tracked_and_a_rename_lists_what_it_would_do() {
         let history = History::filled();
         std::fs::write(history.dir.path().join("none.json"), "{}").expect("a file");
         let expected = "expected --config or --source: they name the markets to keep\n";
@@ -495,11 +487,7 @@ mod history {
         let last = out.lines().last().unwrap_or_default();
         assert!(code == 0 && last.starts_with("--yes removes 2 markets, 6 series"), "{out}");
         assert_eq!(history.export(&history.symbols[0], &[]).0, 0);
-    }
-
-    #[test]
-    fn a_rename_lists_first_what_it_would_do_and_joins_nothing() {
-        let history = History::filled();
+        // A rename lists first what it would do, and joins nothing.
         let (before, words) = (history.bytes(), ["rename", "--data", "history.db", "--dry-run"]);
         let (code, out, _) = history.run(&[&words[..], &["fake", "other"]].concat());
         let last = out.lines().last().unwrap_or_default();
@@ -559,19 +547,10 @@ mod history {
         assert_eq!(history.export(&history.symbols[0], &[]), before);
     }
 
-    /// Tests as another user need to be root.
-    fn is_root() -> bool {
-        let is_root = rustix::process::geteuid().is_root();
-        if !is_root {
-            skipped("what one user leaves for another is tried by root alone");
-        }
-        is_root
-    }
-
     #[test]
-    fn who_may_only_read_the_file_exports_it_and_leaves_nothing_beside_it() {
-        if !is_root() {
-            return;
+    fn who_may_only_read_the_file_and_who_may_all_leave_nothing_of_theirs_beside_it() {
+        if !rustix::process::geteuid().is_root() {
+            return skipped("what one user leaves for another is tried by root alone");
         }
         let history = History::filled();
         let words =
@@ -579,7 +558,9 @@ mod history {
         let words = [&words[..], &[&history.symbols[0]]].concat();
         // A directory that cargo made may be closed to others.
         let program = history.file("marketd");
-        std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
+        // Written by another process: one that is started beside would keep this file open for writing.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_marketd")).arg(&program).status();
+        assert!(copied.expect("cp runs").success());
         let mut other = Command::new(&program);
         other.args(&words).current_dir(history.dir.path()).uid(65534).gid(65534);
         let before = history.files();
@@ -587,14 +568,7 @@ mod history {
         assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
         assert!(expected.as_bytes() == found.stdout && expected.len() > 1000);
         assert_eq!(history.files(), before);
-    }
-
-    #[test]
-    fn what_root_does_to_the_file_of_another_leaves_nothing_of_root() {
-        if !is_root() {
-            return;
-        }
-        let history = History::filled();
+        // What root does to the file of another leaves nothing of root.
         let (file, lock) = (history.file("history.db"), history.file("history.db-lock"));
         std::os::unix::fs::chown(&file, Some(65534), Some(65534)).expect("root may");
         std::fs::remove_file(&lock).expect("it is there");
@@ -608,10 +582,6 @@ mod history {
         std::os::unix::fs::chown(history.dir.path(), Some(65534), None).expect("root may");
         std::fs::remove_file(&lock).expect("it is there");
         std::fs::write(&lock, "").expect("root may");
-        let program = history.file("marketd");
-        // Written by another process: one that is started beside would keep this file open for writing.
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_marketd")).arg(&program).status();
-        assert!(copied.expect("cp runs").success());
         for words in [&words[..], &["--check", "--data", "history.db", "--demo"]] {
             let mut other = Command::new(&program);
             other.args(words).current_dir(history.dir.path()).uid(65534).gid(65534);

@@ -3,6 +3,7 @@
 //!
 //! The configuration's keys and examples are tested beside the code that reads them.
 
+use crate::loopback::contract::{components, document};
 use crate::support;
 
 use marketd::core::CloseReason;
@@ -149,21 +150,15 @@ fn column(text: &str, column: usize) -> Vec<String> {
     quoted.map(str::to_string).collect()
 }
 
-fn openapi() -> Value {
-    let marketd = Marketd::start(&["--data", ":memory:"]);
-    get(marketd.addr(), "/openapi.json").json()
-}
-
-fn texts<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
-    let texts = values.into_iter().filter_map(Value::as_str);
-    texts.map(str::to_string).collect()
+/// The texts of a list.
+fn set(list: &Json) -> BTreeSet<String> {
+    list.texts().into_iter().map(str::to_string).collect()
 }
 
 #[test]
 fn the_tables_of_the_interface_are_complete() {
-    let api = openapi();
-    let paths = api["paths"].as_object().expect("paths");
-    let mut paths: BTreeSet<String> = paths.keys().cloned().collect();
+    let paths = document()["paths"].keys().into_iter();
+    let mut paths: BTreeSet<String> = paths.map(str::to_string).collect();
     // The pages describe marketd with all features.
     let feed = ["config", "time", "symbols", "search", "history", "quotes"];
     paths.extend(feed.map(|name| format!("/udf/{name}")));
@@ -182,12 +177,12 @@ fn the_tables_of_the_interface_are_complete() {
         let (lacks, has) = (&paths - &listed, &listed - &paths);
         assert!(lacks.is_empty() && has.is_empty(), "{page} lacks {lacks:?} and has {has:?}");
     }
-    let schemas = &api["components"]["schemas"];
-    let codes = texts(schemas["Error"]["properties"]["code"]["enum"].as_array().expect("codes"));
+    let schemas = components("schemas");
+    let codes = set(&schemas["Error"]["properties"]["code"]["enum"]);
     let page = read(&file("src/docs/http-api.md"));
     let listed: BTreeSet<String> = column(&page, 2).into_iter().collect();
     assert!(listed.is_superset(&codes), "{:?}", codes.difference(&listed));
-    let fields = texts(schemas["Quote"]["required"].as_array().expect("fields"));
+    let fields = set(&schemas["Quote"]["required"]);
     let listed: BTreeSet<String> = column(&page, 0).into_iter().collect();
     assert!(listed.is_superset(&fields), "{:?}", fields.difference(&listed));
 }
@@ -225,9 +220,8 @@ fn the_tables_of_operations_are_complete() {
     for target in log_targets::ALL {
         assert!(listed.iter().any(|it| it == target), "the log target {target}");
     }
-    let reasons = &openapi()["components"]["schemas"]["Health"]["properties"]["reasons"];
-    let codes = texts(reasons["items"]["properties"]["code"]["enum"].as_array().expect("codes"));
-    for code in codes {
+    let reasons = &components("schemas")["Health"]["properties"]["reasons"];
+    for code in set(&reasons["items"]["properties"]["code"]["enum"]) {
         assert!(listed.contains(&code), "the reason {code}");
     }
 }

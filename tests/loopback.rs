@@ -7,7 +7,7 @@
 
 mod catalog;
 mod chart;
-mod contract;
+pub mod contract;
 mod crowd;
 mod demo;
 mod described;
@@ -18,7 +18,6 @@ mod gzip;
 mod hostile;
 mod http;
 mod lists;
-mod naive;
 mod outage;
 mod packed;
 mod page;

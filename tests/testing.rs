@@ -80,10 +80,8 @@ fn the_addresses_are_in_the_file_as_long_as_it_runs() {
 
 #[test]
 fn a_client_of_binance_reads_the_same_from_the_exchange_and_from_marketd() {
-    let python = std::env::var("PYTHON").unwrap_or("python3".to_string());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/testing/ccxt_client.py");
-    let has_ccxt = Command::new(&python).args(["-c", "import ccxt"]).output();
-    if !has_ccxt.is_ok_and(|it| it.status.success()) {
+    if !manual::has_python("ccxt") {
         return skipped("CCXT against the demo exchange, for want of Python's ccxt");
     }
     let listen = json!({ "seed": 3, "at": AT, "speed": 0, "listen": "127.0.0.1:0" });
@@ -96,7 +94,7 @@ fn a_client_of_binance_reads_the_same_from_the_exchange_and_from_marketd() {
         is_complete,
     );
     let run = |status: &[&str]| {
-        let client = Command::new(&python).arg(script).args(&urls).args(status).output();
+        let client = Command::new(manual::python()).arg(script).args(&urls).args(status).output();
         let client = client.expect("it runs");
         assert!(client.status.success(), "{}", String::from_utf8_lossy(&client.stderr));
     };
@@ -306,17 +304,12 @@ mod replay {
         (dir, file, minutes)
     }
 
-    fn play(file: &str, from: i64, speed: u32) -> Marketd {
-        let replay = json!({ "data": file, "from": from, "speed": speed });
-        let demo = json!({ "replay": replay });
-        Launch::new(&[]).config(several(&IDS, ":memory:", demo)).start()
-    }
-
     #[test]
-    fn what_was_recorded_is_played_in_step_and_no_candle_differs() {
+    fn what_was_recorded_is_played_in_step_and_what_cannot_be_played_is_refused() {
         let (_dir, file, recorded) = recorded();
         let from = AT / MINUTE * MINUTE - 120 * MINUTE;
-        let marketd = play(&file, from, 1200);
+        let replay = json!({ "replay": { "data": file, "from": from, "speed": 1200 } });
+        let marketd = Launch::new(&[]).config(several(&IDS, ":memory:", replay)).start();
         let addr = marketd.addr();
         let until = AT / MINUTE * MINUTE;
         for (id, recorded) in IDS.into_iter().zip(&recorded) {
@@ -330,10 +323,7 @@ mod replay {
             assert_eq!(played.len(), 120);
             assert_eq!(played.iter().collect::<Vec<_>>(), recorded, "{id}");
         }
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_played_is_refused_at_the_start() {
+        // A file that cannot be played is refused at the start.
         let check = |data: &str, replay: &str, why: &str| {
             let config = several(&["a"], data, json!({ "replay": { "data": replay } }));
             for words in [&["--check"][..], &["--listen", "127.0.0.1:0"]] {
@@ -343,14 +333,14 @@ mod replay {
                 assert!(ended.stderr.contains(why), "{}", ended.stderr);
             }
         };
-        let (_dir, file, _) = recorded();
         check(":memory:", "/no/such/file.db", "/no/such/file.db");
         check(&file, &file, "expected another file");
     }
 }
 
 /// The examples of the manual's page, run as a reader would run them.
-mod manual {
+mod examples {
+    use super::manual::{has_python, python};
     use super::*;
     use std::path::Path;
 
@@ -372,11 +362,7 @@ mod manual {
 
     fn blocks(language: &str) -> Vec<String> {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/testing-your-program.md");
-        let page = std::fs::read_to_string(page).expect("the page");
-        let mark = format!("```{language}\n");
-        let parts = page.split(&mark).skip(1);
-        let blocks = parts.filter_map(|it| Some(it.split_once("```")?.0.to_string()));
-        blocks.collect()
+        super::manual::blocks(&std::fs::read_to_string(page).expect("the page"), language)
     }
 
     fn helper(name: &str) -> String {
@@ -410,13 +396,11 @@ mod manual {
     fn run_pytest(conftest: &str, tests: &str, files: &Launch) {
         files.file("conftest.py", conftest);
         files.file("test_it.py", tests);
-        let python = std::env::var("PYTHON").unwrap_or("python3".to_string());
-        let has_pytest = Command::new(&python).args(["-c", "import pytest"]).output();
-        if has_pytest.is_ok_and(|it| it.status.success()) {
-            return run(&python, &["-m", "pytest", "-q", "-p", "no:cacheprovider"], files);
+        if has_python("pytest") {
+            return run(&python(), &["-m", "pytest", "-q", "-p", "no:cacheprovider"], files);
         }
         files.file("pytest.py", PYTEST);
-        run(&python, &["pytest.py"], files);
+        run(&python(), &["pytest.py"], files);
     }
 
     #[test]

@@ -3,18 +3,12 @@
 
 #![cfg(feature = "page")]
 
-use crate::support;
-
 use crate::loopback::setup::*;
-#[allow(dead_code, reason = "the tests in tests/loopback use the rest")]
+use crate::support::binance::KLINES;
+use crate::support::*;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use support::binance::KLINES;
-use support::*;
-
-/// 2024-05-15 10:37:05.
-const NOW: i64 = 1_715_769_425_000;
 
 const MINUTE: i64 = 60;
 
@@ -243,7 +237,7 @@ fn candles_that_are_known_come_while_the_exchange_is_away() {
 fn an_exchange_that_is_away_makes_no_library_ask_at_once_again() {
     let exchange = Binance::generated(3, 4);
     let limits = json!({ "chartWaitMs": 700 });
-    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
+    let marketd = limited(&exchange, limits);
     let adapter = Adapter(marketd.addr());
     exchange.fault_on(KLINES, Fault::Status(503));
     for round in 0..4 {
@@ -263,12 +257,10 @@ fn the_market_that_is_traded_most_is_found_first() {
     {
         exchange.patch_ticker(id, "quoteVolume", &format!("\"{turnover}\""));
     }
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     let adapter = Adapter(marketd.addr());
     let search = |query: &str| {
-        let found = adapter.ask(&format!("search?query={query}&type=&exchange=&limit="));
-        let names = found.items().iter().map(|it| it["symbol"].text().expect("a symbol"));
-        names.map(str::to_string).collect::<Vec<_>>()
+        adapter.ask(&format!("search?query={query}&type=&exchange=&limit=")).column("symbol")
     };
     let all = ["BTC/USDT", "BTC/EUR", "BTCB/USDT", "BTCA/USDT", "WBTC/USDT"];
     eventually(LONG, || (search("btc") == all).then_some(()));
@@ -282,7 +274,7 @@ fn the_market_that_is_traded_most_is_found_first() {
 fn a_price_scale_is_a_whole_number_for_scripts() {
     let exchange = exchange_of(&["TINY/USDT"]);
     exchange.patch_ticker("TINYUSDT", "lastPrice", "\"0.000000000000000012\"");
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     let adapter = Adapter(marketd.addr());
     let scale = || adapter.ask("symbols?symbol=TINYUSDT")["pricescale"].integer();
     eventually(LONG, || (scale() == Some(1_000_000_000_000_000)).then_some(()));
@@ -382,11 +374,7 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
             assert_eq!(one["v"][key], quote[field], "{name}: {key}");
         }
     }
-    let search = |rest: &str| {
-        let found = adapter.ask(&format!("search?{rest}"));
-        let names = found.items().iter().map(|it| it["symbol"].text().expect("a symbol"));
-        names.map(str::to_string).collect::<Vec<_>>()
-    };
+    let search = |rest: &str| adapter.ask(&format!("search?{rest}")).column("symbol");
     assert_eq!(search("query=&limit=500").len(), 40);
     assert_eq!(search("query=").len(), 30);
     assert_eq!(search("query=BTC&limit=1"), ["BTC/USDT"]);

@@ -9,10 +9,6 @@ fn text<'a>(value: &'a Json, key: &str) -> &'a str {
     value[key].text().unwrap_or_default()
 }
 
-fn column(rows: &Json, key: &str) -> Vec<String> {
-    rows.items().iter().map(|row| text(row, key).to_string()).collect()
-}
-
 #[test]
 fn categories_are_the_configured_ones_and_then_one_for_each_quote_asset() {
     let exchange = exchange_of(&["ETH/BTC", "BTC/USDT", "SOL/EUR", "ETH/USDT"]);
@@ -42,9 +38,9 @@ fn categories_are_the_configured_ones_and_then_one_for_each_quote_asset() {
         body["markets"].clone()
     };
     // A configured one in its own order, without what no source tracks.
-    assert_eq!(column(&markets("majors"), "symbol"), ["ETH/USDT", "BTC/USDT"]);
-    assert_eq!(column(&markets("usdt"), "symbol"), ["BTC/USDT", "ETH/USDT"]);
-    assert_eq!(column(&markets("empty"), "symbol"), [""; 0]);
+    assert_eq!(markets("majors").column("symbol"), ["ETH/USDT", "BTC/USDT"]);
+    assert_eq!(markets("usdt").column("symbol"), ["BTC/USDT", "ETH/USDT"]);
+    assert_eq!(markets("empty").column("symbol"), [""; 0]);
     let market = markets("eur")[0].clone();
     assert_eq!((text(&market, "base"), text(&market, "quote")), ("SOL", "EUR"));
     assert_eq!((market["source"].text(), market["last"].text()), (Some("fake"), Some("1.5")));
@@ -73,7 +69,7 @@ fn halted_markets_are_tracked_when_they_are_named_and_not_otherwise() {
             more.fold(source("fake", &exchange), |source, (key, value)| with(source, key, value));
         let marketd = start(&config(&[source]));
         let all = read(marketd.addr(), "/api/v1/quotes?symbols=*");
-        assert_eq!(column(&all["quotes"], "symbol"), known);
+        assert_eq!(all["quotes"].column("symbol"), known);
         marketd
     };
     let marketd = check(&[], &["BTC/USDT", "LTC/BTC"]);
@@ -91,7 +87,7 @@ fn halted_markets_are_tracked_when_they_are_named_and_not_otherwise() {
     let markets = good(&get(addr, "/api/v1/categories/eth/markets"));
     assert_eq!(markets["markets"][0]["active"].bool(), Some(false));
     let list = good(&get(addr, "/api/ecosystem/market"));
-    assert_eq!(column(&list, "symbol"), ["LTC/BTC"]);
+    assert_eq!(list.column("symbol"), ["LTC/BTC"]);
     let record = good(&get(addr, "/api/ecosystem/market/EOS-ETH"));
     assert_eq!(record["status"].bool(), Some(false));
     assert_eq!(record["quote"]["last"].text(), Some("1.5"));
@@ -106,7 +102,7 @@ fn the_ecosystem_shows_the_exchanges_rules_unless_they_are_overridden_field_by_f
     let list = good(&get(marketd.addr(), "/api/ecosystem/market"));
     let mut sorted = symbols.clone();
     sorted.sort();
-    assert_eq!(column(&list, "symbol"), sorted);
+    assert_eq!(list.column("symbol"), sorted);
     let own = |list: &Json, symbol: &str| {
         let found = list.items().iter().find(|item| text(item, "symbol") == symbol);
         found.unwrap_or_else(|| panic!("no {symbol} in {list}")).clone()
@@ -131,7 +127,7 @@ fn the_ecosystem_shows_the_exchanges_rules_unless_they_are_overridden_field_by_f
     let addr = marketd.addr();
     // In the order of the configuration, the inactive and the unknown one left out.
     let list = good(&get(addr, "/api/ecosystem/market"));
-    assert_eq!(column(&list, "symbol"), ["ETH/USDT", "BTC/USDT"]);
+    assert_eq!(list.column("symbol"), ["ETH/USDT", "BTC/USDT"]);
     let (ether, bitcoin) = (&list[0], &list[1]);
     assert_eq!((text(ether, "id"), text(ether, "icon")), ("ether", "https://x.example/e.png"));
     assert_eq!((ether["isTrending"].bool(), ether["isHot"].bool()), (Some(true), Some(false)));
@@ -186,8 +182,7 @@ fn a_full_record_tells_categories_sources_intervals_and_the_extent_of_charts() {
     let record = good(&answer);
     assert_eq!(record["categories"].to_string(), r#"["majors","usdt"]"#);
     assert_eq!(record["sources"].to_string(), r#"["one","two"]"#);
-    let intervals: Vec<&str> = record["intervals"].items().iter().filter_map(Json::text).collect();
-    assert_eq!(intervals, naive::INTERVALS);
+    assert_eq!(record["intervals"].texts(), naive::INTERVALS);
     for (interval, length) in [("1m", 60_000), ("1h", 3_600_000), ("1d", 86_400_000)] {
         let extent = &record["chart"][interval];
         let (from, to) = (extent["from"].integer(), extent["to"].integer());
@@ -196,13 +191,9 @@ fn a_full_record_tells_categories_sources_intervals_and_the_extent_of_charts() {
         assert_eq!(Some((to - from) / length + 1), count, "{interval}: {extent}");
     }
     // Charts of a market whose chart nobody asked for.
-    let other = exchange_symbol(&two);
+    let other = two.symbols()[1].replace('/', "-");
     let record = read(addr, &format!("/api/ecosystem/market/{other}"));
     let nothing = r#"{"from":null,"to":null,"count":0}"#;
     assert_eq!(record["chart"]["1h"].to_string(), nothing);
     assert_eq!(record["createdAt"], record["updatedAt"]);
-}
-
-fn exchange_symbol(exchange: &Binance) -> String {
-    exchange.symbols()[1].replace('/', "-")
 }

@@ -1,31 +1,24 @@
 //! Charts: every interval, range, limit and form, against candles added up by hand.
 
 use crate::loopback::contract::*;
-use crate::loopback::naive::open_time;
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;
 
-/// 2024-05-15 10:37:05: a minute, an hour, a day, a week and a month are forming, and none of
-/// them ends during a test.
-const NOW: i64 = 1_715_769_425_000;
-
-const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Three made-up markets at a time that stands still, and a daemon that has patience with them:
-/// the first answer is complete.
+/// A daemon whose first answer is complete.
 fn made_up() -> (Binance, Marketd) {
-    let exchange = Binance::generated(3, 11);
-    exchange.set_time(ServerTime::Fixed(NOW));
-    let marketd = start(&patient(config(&[source("fake", &exchange)])));
-    (exchange, marketd.with_clock())
+    let exchange = still(3);
+    let marketd = patient(&exchange, json!({ "chartWaitMs": 60_000 }));
+    (exchange, marketd)
 }
 
-fn patient(config: serde_json::Value) -> serde_json::Value {
-    with(config, "limits", json!({ "chartWaitMs": 60_000 }))
+/// Open time of the candle of this interval that holds this moment.
+fn open_time(interval: &str, at: i64) -> i64 {
+    naive::candle_at(interval, at).0
 }
 
 fn target(query: &str) -> String {
@@ -183,20 +176,18 @@ fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
     let dialect = std::fs::read_to_string(dialect).expect("a dialect");
     let hours_only = dialect.replace(r#""1m": "1m", "1h": "1h", "1d": "1d""#, r#""1h": "1h""#);
     assert_ne!(hours_only, dialect);
-    let exchange = Binance::generated(3, 11);
-    exchange.set_time(ServerTime::Fixed(NOW));
+    let exchange = still(3);
     let launch = Launch::new(&[]);
     let path = launch.file("hours.json", hours_only);
     let mut hours = source("hours", &exchange);
     hours["dialect"] = json!(path);
-    let marketd = launch.config(patient(config(&[hours]))).start().with_clock();
+    let config = with(config(&[hours]), "limits", json!({ "chartWaitMs": 60_000 }));
+    let marketd = launch.config(config).start().with_clock();
     let record = await_answer(marketd.addr(), "/api/ecosystem/market/BTC-USDT", |answer| {
         answer.status == 200
     });
     let listed = ["1h", "2h", "4h", "6h", "8h", "12h"];
-    let found = record.exact()["intervals"].clone();
-    let found: Vec<&str> = found.items().iter().filter_map(Json::text).collect();
-    assert_eq!(found, listed);
+    assert_eq!(record.exact()["intervals"].texts(), listed);
     assert!(!chart(marketd.addr(), "interval=4h&limit=10").items().is_empty());
     let message =
         "No source of this market has candles of 1d: expected one of 1h, 2h, 4h, 6h, 8h, 12h.";
@@ -210,7 +201,6 @@ fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
     }
     let symbol = get(marketd.addr(), "/udf/symbols?symbol=BTC/USDT").exact();
     assert_eq!(symbol["has_daily"].bool(), Some(false));
-    let found = symbol["supported_resolutions"].items().iter();
-    let found: Vec<&str> = found.filter_map(Json::text).collect();
+    let found = symbol["supported_resolutions"].texts();
     assert_eq!(found, ["60", "120", "240", "360", "480", "720"]);
 }

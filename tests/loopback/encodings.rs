@@ -71,8 +71,7 @@ fn the_status_of_an_error_counts_whatever_its_body_is_packed_in() {
         (said(503, Vec::new(), "gzip"), "quotes: status 503".into()),
     ];
     for_each(cases, |(reply, expected)| {
-        let exchange = exchange_of(&["BTC/USDT"]);
-        let marketd = start(&config(&[source("fake", &exchange)]));
+        let (exchange, marketd) = polled(&["BTC/USDT"]);
         // By the status, or by the words that were read whatever it is.
         let limited = matches!(reply.status, 403 | 418 | 429) || expected.ends_with(": ");
         let reply = reply.clone().field("Retry-After", "1");

@@ -152,7 +152,7 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
 fn every_error_has_its_status_code_and_parameter() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let limits = json!({ "streamSymbols": 2, "streamCharts": 1 });
-    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
+    let marketd = limited(&exchange, limits);
     let mut client = Client::connect(marketd.addr());
     for (target, status, code, param) in CASES {
         // All on one connection: an error of this kind does not end it.
@@ -191,8 +191,7 @@ fn every_error_has_its_status_code_and_parameter() {
 
 #[test]
 fn known_methods_are_refused_and_options_answered() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, marketd) = polled(&["BTC/USDT"]);
     let mut client = Client::connect(marketd.addr());
     for target in ["/api/v1/quotes/BTC/USDT", "/api/v1/quotes?symbols=*", CHART, "/health"] {
         let mut ask = |method: &str, fields: &str| {

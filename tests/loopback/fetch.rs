@@ -1,34 +1,15 @@
 //! Candles that were never asked of the exchange: fetched when somebody wants them, bounded in
-//! depth, number and time; and candles made of quotes until the exchange's own arrive.
+//! depth, number and time. (Candles made of quotes, and clients that leave while they wait: the simulation.)
 
 use crate::loopback::contract::good;
-use crate::loopback::naive::{asked_of, body, open_time};
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::*;
-use serde_json::{Value, json};
-use std::net::SocketAddr;
+use serde_json::json;
 use std::time::Duration;
 
-/// 2024-05-15 10:37:05.
-const NOW: i64 = 1_715_769_425_000;
-
-const HOUR_MS: i64 = 3_600_000;
-
 fn at(hours: i64) -> i64 {
-    open_time("1h", NOW) - hours * HOUR_MS
-}
-
-/// Made-up markets at a time that stands still.
-fn still(count: usize) -> Binance {
-    let exchange = Binance::generated(count, 4);
-    exchange.set_time(ServerTime::Fixed(NOW));
-    exchange
-}
-
-fn limited(exchange: &Binance, limits: Value) -> Marketd {
-    let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
-    start(&with(config(&[source]), "limits", limits)).with_clock()
+    NOW / HOUR_MS * HOUR_MS - hours * HOUR_MS
 }
 
 fn target(from: i64, to: i64) -> String {
@@ -54,14 +35,14 @@ fn asked_back_to(exchange: &Binance, interval: &str, from: i64) -> usize {
 #[test]
 fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
     let exchange = still(2);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
+    let marketd = patient(&exchange, json!({ "chartWaitMs": 60_000 }));
     assert_eq!(exchange.count(KLINES), 0, "nothing is followed before it is asked for");
     let (from, to) = (at(5000), at(4000));
     let answer = get(marketd.addr(), &target(from, to));
     assert_eq!(coverage(&answer), "complete");
-    let expected = asked_of(&exchange, "BTCUSDT", "1h", from, to);
+    let expected = exchange.candles("BTCUSDT", "1h", from, to);
     assert_eq!(expected.len(), 1001);
-    assert_eq!(good(&answer), body(&expected));
+    assert_eq!(naive::rows_of(&good(&answer)), expected);
     let first = exchange.asked_of(KLINES).first().map(|asked| asked.target.clone());
     let first = first.expect("it was asked");
     assert!(first.contains("symbol=BTCUSDT") && first.contains("interval=1h"), "{first}");
@@ -79,7 +60,7 @@ fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
 #[test]
 fn many_askers_wait_for_one_fetch() {
     let exchange = still(1);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
+    let marketd = patient(&exchange, json!({ "chartWaitMs": 60_000 }));
     // The answer takes its time: everybody has asked before it is there. In few pieces, for on a
     // busy machine each pause is longer than it was meant.
     let slowly = Fault::Slowly { bytes: 500, pause: Duration::from_millis(150) };
@@ -105,7 +86,7 @@ fn many_askers_wait_for_one_fetch() {
 #[test]
 fn a_slow_exchange_makes_a_partial_answer_and_a_later_one_is_whole() {
     let exchange = still(1);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 300 }));
+    let marketd = patient(&exchange, json!({ "chartWaitMs": 300 }));
     exchange.fault_on(KLINES, Fault::Silence);
     let (from, to) = (at(140), at(100));
     let answer = get(marketd.addr(), &target(from, to));
@@ -119,26 +100,7 @@ fn a_slow_exchange_makes_a_partial_answer_and_a_later_one_is_whole() {
     exchange.heal();
     exchange.cut();
     let answer = await_answer(marketd.addr(), &target(from, to), |a| coverage(a) == "complete");
-    assert_eq!(good(&answer), body(&asked_of(&exchange, "BTCUSDT", "1h", from, to)));
-}
-
-#[test]
-fn a_client_that_leaves_while_it_waits_leaves_nothing_behind() {
-    let exchange = still(1);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
-    exchange.fault_on(KLINES, Fault::Silence);
-    for _ in 0..50 {
-        let mut client = Client::connect(marketd.addr());
-        client.send_get(&target(at(140), at(100))).expect("it is read");
-    }
-    // They are noticed when their candles come at the latest.
-    exchange.await_asked(KLINES, 1, LONG);
-    exchange.heal();
-    exchange.cut();
-    eventually(LONG, || {
-        let http = metrics(&marketd)["http"].clone();
-        (http["connectionsOpen"] == 1 && http["inFlight"] == 0).then_some(())
-    });
+    assert_eq!(naive::rows_of(&good(&answer)), exchange.candles("BTCUSDT", "1h", from, to));
 }
 
 #[test]
@@ -173,7 +135,7 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
     // A queue that is full is no error either.
     let exchange = still(1);
     let limits = json!({ "chartWaitMs": 60_000, "chartFetches": 1 });
-    let marketd = limited(&exchange, limits);
+    let marketd = patient(&exchange, limits);
     exchange.fault_on(KLINES, Fault::Silence);
     let mut waiting = Client::connect(marketd.addr());
     waiting.send_get(&target(at(1000), at(900))).expect("it is read");
@@ -185,7 +147,7 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
 #[test]
 fn a_market_whose_candles_the_exchange_refuses_is_answered_at_once_and_left_in_peace() {
     let exchange = still(1);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
+    let marketd = patient(&exchange, json!({ "chartWaitMs": 60_000 }));
     let refusal = Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
     exchange.fault_on(KLINES, Fault::Instead(refusal));
     let answer = get(marketd.addr(), &target(at(140), at(100)));
@@ -202,53 +164,4 @@ fn a_market_whose_candles_the_exchange_refuses_is_answered_at_once_and_left_in_p
     assert!(told.text().is_some_and(|text| text.contains("Invalid symbol")), "{told}");
     exchange.heal();
     await_answer(marketd.addr(), &target(at(140), at(100)), |a| coverage(a) == "complete");
-}
-
-/// The row that a chart ends with.
-fn newest(addr: SocketAddr, interval: &str) -> Json {
-    let target = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}&limit=1");
-    read(addr, &target)[0].clone()
-}
-
-#[test]
-fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
-    let exchange = still(1);
-    exchange.fault_on(KLINES, Fault::Silence);
-    exchange.patch_ticker("BTCUSDT", "lastPrice", "\"100.50\"");
-    let source = tracking("fake", &exchange, &["BTC/USDT"]);
-    let source = with(source, "timeoutMs", json!(60_000));
-    let marketd = start(&with(config(&[source]), "limits", json!({ "chartWaitMs": 20 })));
-    let addr = marketd.addr();
-    let first = |row: Json| (row[1].text() == Some("100.5")).then_some(());
-    eventually(LONG, || {
-        let rows = read(addr, "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=1");
-        rows.items().first().cloned().and_then(first)
-    });
-    // The last tick counts; high and low are those of all ticks.
-    for price in ["103.00", "99.10", "101.0"] {
-        exchange.patch_ticker("BTCUSDT", "lastPrice", &format!("\"{price}\""));
-        let plain = price.trim_end_matches('0').trim_end_matches('.').to_string();
-        let there = |answer: &Response| answer.exact()["last"].text() == Some(&plain);
-        await_answer(addr, "/api/v1/quotes/BTCUSDT", there);
-    }
-    for interval in ["1m", "1h", "1d"] {
-        let expected = format!("[{},100.5,103,99.1,101,0]", open_time(interval, NOW));
-        assert_eq!(newest(addr, interval).to_string(), expected);
-    }
-    let rolled = format!("[{},100.5,103,99.1,101,0]", open_time("4h", NOW));
-    assert_eq!(newest(addr, "4h").to_string(), rolled);
-    let answer = get(addr, "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=1");
-    assert_eq!(answer.header("Chart-Last-Closed"), None, "nothing is confirmed");
-    let record = read(addr, "/api/ecosystem/market/BTC-USDT");
-    assert_eq!(record["chart"]["1h"]["count"], 0, "it is not stored");
-    assert_eq!(metrics(&marketd)["candlesStored"], 0);
-    // The exchange's own: its prices, its volume.
-    exchange.unpatch();
-    exchange.heal();
-    exchange.cut();
-    for interval in ["1m", "1h", "1d"] {
-        let open = open_time(interval, NOW);
-        let expected = body(&asked_of(&exchange, "BTCUSDT", interval, open, open))[0].clone();
-        eventually(LONG, || (newest(addr, interval) == expected).then_some(()));
-    }
 }

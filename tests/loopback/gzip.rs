@@ -35,7 +35,7 @@ fn everything_may_come_in_gzip() {
     for path in [TICKERS, KLINES, MARKETS, TIME] {
         exchange.fault_on(path, Fault::Gzipped);
     }
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     // The first list is taken in slice by slice.
     let all = || Some(prices(&marketd)).filter(|quotes| quotes.len() == 2000);
     let quotes = poll_until(Duration::from_secs(20), all).expect("all quotes come");

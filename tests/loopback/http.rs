@@ -8,7 +8,7 @@ use crate::support::*;
 fn what_is_sent_behind_the_last_request_does_not_cost_its_answer() {
     // Larger than what the kernel takes at once.
     let exchange = Binance::generated(3000, 9);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     let whole = get(marketd.addr(), "/api/v1/quotes?symbols=*").body.len();
     assert!(whole > 500_000, "{whole} bytes");
     for _ in 0..5 {
@@ -31,7 +31,7 @@ fn what_is_sent_behind_the_last_request_does_not_cost_its_answer() {
 #[test]
 fn a_client_that_reads_slowly_gets_every_answer() {
     let exchange = Binance::generated(100, 3);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     let mut client = Client::connect(marketd.addr());
     // 20 MB of answers: more than any kernel holds for a client that does not read.
     let line = "GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -51,7 +51,7 @@ fn a_client_that_reads_slowly_gets_every_answer() {
 fn both_pages_of_metrics_count_what_was_done() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "BAD/USDT"]);
     exchange.patch_ticker("BADUSDT", "lastPrice", "\"-1\"");
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     // Nothing more is polled.
     silence(&exchange);
     let before = good(&get(marketd.addr(), "/api/v1/metrics"));

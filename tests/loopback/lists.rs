@@ -63,7 +63,7 @@ fn quiet() -> (Binance, Marketd) {
             _ => {}
         }
     }
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     await_polls(&marketd, 2);
     silence(&exchange);
     (exchange, marketd)
@@ -123,8 +123,7 @@ fn the_links_lead_through_the_whole_list_and_back() {
 
 #[test]
 fn a_tag_names_one_order_of_the_rows() {
-    let exchange = exchange_of(&["A/USDT", "B/USDT", "C/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (exchange, marketd) = polled(&["A/USDT", "B/USDT", "C/USDT"]);
     let addr = marketd.addr();
     // These rows have no price in them, but prices decide their order.
     let target = "/api/ecosystem/market?sort=last&order=desc";

@@ -27,7 +27,7 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
         exchange.fault_on(KLINES, Fault::Silence);
         // Long enough for the signal to come in between, and below `shutdownMs`.
         let limits = json!({ "chartWaitMs": 4000, "shutdownMs": 60_000 });
-        let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
+        let marketd = limited(&exchange, limits);
         let addr = marketd.addr();
         let mut idle = Client::connect(addr);
         assert_eq!(idle.get("/health").status, 200);
@@ -77,12 +77,12 @@ fn a_request_times_out_at_the_end_too() {
 #[test]
 fn it_ends_at_once_when_nobody_waits_and_in_time_when_somebody_does() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let finished = start(&config(&[source("fake", &exchange)])).stop(LONG);
+    let finished = polling(&exchange).stop(LONG);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), ""));
     // A client that has not sent its whole request, one that does not read, a stalled exchange.
     exchange.fault_on(KLINES, Fault::Silence);
     let limits = json!({ "chartWaitMs": 60_000, "shutdownMs": 500, "headTimeoutMs": 60_000 });
-    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
+    let marketd = limited(&exchange, limits);
     let mut slow = Client::connect(marketd.addr());
     slow.send("GET /hea").expect("it is read");
     let mut waiting = Client::connect(marketd.addr());

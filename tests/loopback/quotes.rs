@@ -5,24 +5,17 @@ use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 
-fn symbols_in(batch: &Json) -> Vec<String> {
-    let quotes = batch["quotes"].items().iter();
-    quotes.map(|quote| quote["symbol"].text().unwrap_or_default().to_string()).collect()
-}
-
 #[test]
 fn a_batch_keeps_the_order_of_first_appearance_and_answers_nothing_twice() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "ETH/BTC", "SOL/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT", "ETH/BTC", "SOL/USDT"]);
     let addr = marketd.addr();
     let check = |list: &str, symbols: &[&str], errors: &[(&str, &str)]| {
         let answer = get(addr, &format!("/api/v1/quotes?symbols={list}"));
         let batch = good(&answer);
-        assert_eq!(symbols_in(&batch), symbols, "{list}");
-        let failed = batch["errors"].items().iter();
-        let failed = failed.map(|error| (error["symbol"].text(), error["code"].text()));
-        let failed: Vec<(&str, &str)> = failed.filter_map(|(a, b)| a.zip(b)).collect();
-        assert_eq!(failed, errors, "{list}");
+        assert_eq!(batch["quotes"].column("symbol"), symbols, "{list}");
+        let (failed, codes) = (batch["errors"].column("symbol"), batch["errors"].column("code"));
+        assert_eq!(failed, errors.iter().map(|error| error.0).collect::<Vec<_>>(), "{list}");
+        assert_eq!(codes, errors.iter().map(|error| error.1).collect::<Vec<_>>(), "{list}");
     };
     check("SOL/USDT,BTC/USDT,ETH/BTC", &["SOL/USDT", "BTC/USDT", "ETH/BTC"], &[]);
     check("ETH/BTC", &["ETH/BTC"], &[]);
@@ -45,12 +38,12 @@ fn a_batch_keeps_the_order_of_first_appearance_and_answers_nothing_twice() {
 #[test]
 fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
     let exchange = Binance::generated(150, 7);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     let addr = marketd.addr();
     let all = exchange.symbols();
     let target = |symbols: &[String]| format!("/api/v1/quotes?symbols={}", symbols.join(","));
     let batch = good(&get(addr, &target(&all[..100])));
-    assert_eq!(symbols_in(&batch), all[..100]);
+    assert_eq!(batch["quotes"].column("symbol"), all[..100]);
     let most = Some("symbols");
     let message = error(&get(addr, &target(&all[..101])), 400, "too_many_symbols", most);
     assert!(message.contains("101") && message.contains("100"), "{message}");
@@ -70,8 +63,7 @@ fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
 
 #[test]
 fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
     let addr = marketd.addr();
     let targets = [
         "/api/v1/quotes/BTCUSDT",
@@ -128,12 +120,12 @@ fn the_first_source_answers_and_any_can_be_asked_for() {
         assert_eq!(message, "Source \"one\" does not track \"C/D\".", "{target}");
     }
     let batch = read(marketd.addr(), "/api/v1/quotes?symbols=BTCUSDT,AB,CD&source=two");
-    assert_eq!(symbols_in(&batch), ["BTC/USDT", "C/D"]);
+    assert_eq!(batch["quotes"].column("symbol"), ["BTC/USDT", "C/D"]);
     assert_eq!(batch["errors"][0]["code"], "symbol_not_found");
     let every = read(marketd.addr(), "/api/v1/quotes?symbols=*&source=two");
-    assert_eq!(symbols_in(&every), ["BTC/USDT", "C/D"]);
+    assert_eq!(every["quotes"].column("symbol"), ["BTC/USDT", "C/D"]);
     let every = read(marketd.addr(), "/api/v1/quotes?symbols=*");
-    assert_eq!(symbols_in(&every), ["A/B", "BTC/USDT", "C/D"]);
+    assert_eq!(every["quotes"].column("symbol"), ["A/B", "BTC/USDT", "C/D"]);
     assert_eq!(metrics(&marketd)["quotes"]["symbols"], 3);
     assert_eq!(metrics(&marketd)["cachedEntries"], 4);
 }

@@ -262,8 +262,7 @@ fn a_log_that_nobody_reads_holds_up_nobody_and_what_was_lost_is_told() {
 
 #[test]
 fn a_closed_terminal_and_other_signals_end_nothing() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let mut marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, mut marketd) = polled(&["BTC/USDT"]);
     for signal in ["HUP", "USR1", "USR2"] {
         marketd.signal(signal);
         let line = match signal {

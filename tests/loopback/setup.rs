@@ -37,6 +37,46 @@ pub fn start(config: &Value) -> Marketd {
     marketd
 }
 
+/// One that polls this exchange.
+#[track_caller]
+pub fn polling(exchange: &Binance) -> Marketd {
+    start(&config(&[source("fake", exchange)]))
+}
+
+/// The same with these limits.
+#[track_caller]
+pub fn limited(exchange: &Binance, limits: Value) -> Marketd {
+    start(&with(config(&[source("fake", exchange)]), "limits", limits))
+}
+
+/// One that polls an exchange with these markets.
+#[track_caller]
+pub fn polled(symbols: &[&str]) -> (Binance, Marketd) {
+    let exchange = exchange_of(symbols);
+    let marketd = polling(&exchange);
+    (exchange, marketd)
+}
+
+/// 2024-05-15 10:37:05: a minute, an hour, a day, a week and a month are forming, and none of
+/// them ends during a test.
+pub const NOW: i64 = 1_715_769_425_000;
+
+pub const HOUR_MS: i64 = 3_600_000;
+
+/// Made-up markets at this time, which stands still.
+pub fn still(count: usize) -> Binance {
+    let exchange = Binance::generated(count, 4);
+    exchange.set_time(ServerTime::Fixed(NOW));
+    exchange
+}
+
+/// One that has patience with such an exchange and knows its time.
+#[track_caller]
+pub fn patient(exchange: &Binance, limits: Value) -> Marketd {
+    let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
+    start(&with(config(&[source]), "limits", limits)).with_clock()
+}
+
 /// The quote of a symbol.
 #[track_caller]
 pub fn quote(marketd: &Marketd, symbol: &str) -> Json {

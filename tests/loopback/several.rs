@@ -6,19 +6,13 @@ use crate::support::binance::KLINES;
 use crate::support::*;
 use serde_json::json;
 
-/// 2024-05-15 10:37:05.
-const NOW: i64 = 1_715_769_425_000;
-
-/// Made-up markets at a time that stands still, and a daemon that polls them.
-fn still(count: usize, wait_ms: u64) -> (Binance, Marketd) {
-    let exchange = Binance::generated(count, 4);
-    exchange.set_time(ServerTime::Fixed(NOW));
+/// Made-up markets, and a daemon that polls them once: the budget is for candles.
+fn polled_once(count: usize) -> (Binance, Marketd) {
+    let exchange = still(count);
     let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
-    // The budget is for candles.
-    let source = with(source, "pollMs", json!(60_000));
-    let limits = json!({ "chartWaitMs": wait_ms });
-    let marketd = start(&with(config(&[source]), "limits", limits)).with_clock();
-    (exchange, marketd)
+    let config = config(&[with(source, "pollMs", json!(60_000))]);
+    let config = with(config, "limits", json!({ "chartWaitMs": 60_000 }));
+    (exchange, start(&config).with_clock())
 }
 
 fn target(symbols: &[String], rest: &str) -> String {
@@ -27,7 +21,7 @@ fn target(symbols: &[String], rest: &str) -> String {
 
 #[test]
 fn what_nobody_asked_for_is_fetched_for_all_of_them_at_once() {
-    let (exchange, marketd) = still(50, 60_000);
+    let (exchange, marketd) = polled_once(50);
     assert_eq!(exchange.count(KLINES), 0);
     let symbols = exchange.symbols();
     let answer = get(marketd.addr(), &target(&symbols, "&interval=1h&limit=24"));
@@ -42,7 +36,7 @@ fn what_nobody_asked_for_is_fetched_for_all_of_them_at_once() {
 
 #[test]
 fn what_is_in_memory_is_sent_without_a_request_to_the_exchange() {
-    let (exchange, marketd) = still(4, 60_000);
+    let (exchange, marketd) = polled_once(4);
     let symbols = exchange.symbols();
     let one = format!("/api/ecosystem/chart?symbol={}&limit=24", symbols[0]);
     let is_whole = |it: &Response| it.header("Chart-Coverage") == Some("complete");

@@ -2,7 +2,7 @@
 
 use crate::loopback::setup::*;
 use crate::support::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 const BTC_ETH: &str = "/api/v1/stream?symbols=BTCUSDT,ETHUSDT";
@@ -34,10 +34,6 @@ fn gone(event: &ServerEvent) -> Option<(String, Option<String>, String)> {
     let is_chart = said.keys() == ["symbol", "interval", "code"];
     assert!(is_chart || said.keys() == ["symbol", "code"], "{event:?}");
     Some((text("symbol")?, is_chart.then(|| text("interval")).flatten(), text("code")?))
-}
-
-fn limited(exchange: &Binance, limits: Value) -> Marketd {
-    start(&with(config(&[source("fake", exchange)]), "limits", limits))
 }
 
 #[test]
@@ -93,7 +89,7 @@ fn before_a_close() -> (Binance, Marketd) {
     let exchange = Binance::generated(2, 9);
     let ahead = 55_000 - exchange.now().rem_euclid(60_000);
     exchange.set_time(ServerTime::Offset(ahead));
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     (exchange, marketd)
 }
 
@@ -169,8 +165,7 @@ fn who_was_away_for_long_is_told_of_a_bounded_number_of_closes() {
 
 #[test]
 fn the_head_alone_and_a_client_of_http_1_0_are_served() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
     let addr = marketd.addr();
     let mut client = Client::connect(addr);
     client.send(format!("HEAD {BTC_ETH} HTTP/1.1\r\nHost: x\r\n\r\n")).expect("it is read");
@@ -198,7 +193,7 @@ fn the_head_alone_and_a_client_of_http_1_0_are_served() {
 #[test]
 fn an_unknown_symbol_among_known_ones_is_told_and_ends_nothing() {
     let exchange = Binance::generated(1, 9);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let marketd = polling(&exchange);
     let addr = marketd.addr();
     let found = |target: &str| {
         let mut stream = EventSource::open(addr, target);
@@ -311,8 +306,7 @@ const BTC_ETH_OF_MANY: &str = "/api/v1/stream?symbols=BTCUSDT";
 
 #[test]
 fn a_reader_that_keeps_up_sees_every_price_and_none_again_after_a_newer_one() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
     let mut streams = ["BTCUSDT,ETHUSDT", "*", "BTCUSDT&source=fake"]
         .map(|list| EventSource::open(marketd.addr(), &format!("/api/v1/stream?symbols={list}")));
     let mut before = "1.5".to_string();
@@ -353,8 +347,7 @@ fn the_access_log_has_a_line_at_the_end_of_a_stream() {
 
 #[test]
 fn a_stop_ends_streams_with_a_last_event() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
     let addr = marketd.addr();
     let mut streams = [
         EventSource::open(addr, BTC_ETH),

@@ -12,8 +12,7 @@ fn symbol_at(addr: std::net::SocketAddr, target: &str) -> Json {
 
 #[test]
 fn an_error_repeats_at_most_64_bytes_of_what_was_asked_and_escapes_them() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, marketd) = polled(&["BTC/USDT"]);
     let long = "Z".repeat(300);
     for target in [
         format!("/api/v1/quotes/{long}"),

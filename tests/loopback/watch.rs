@@ -99,8 +99,7 @@ fn check_histogram(name: &str, samples: &[Sample<'_>]) {
 
 #[test]
 fn the_page_of_metrics_holds_to_the_rules_of_prometheus() {
-    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let (_exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
     check_page(get(marketd.addr(), "/metrics").text());
     // Whatever clients do, they make no series that would not be there without them.
     for round in 0..30 {

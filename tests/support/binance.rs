@@ -5,15 +5,16 @@
 //! compared with open times, 500 rows are the default and 1000 the most; an unknown market is error
 //! -1121 with status 400. `tests/fakes` has a stricter one, which judges each request.
 
-use super::exchange::{Asked, FakeExchange};
+use super::exchange::{Asked, FakeExchange, locked};
 use super::generated::{FIRST_MS, Generated, INTERVALS};
-use super::json::{raw_items, raw_members};
+use super::json::{Json, raw_items, raw_members};
+use super::naive::{Row, rows_of};
 use super::reply::{Body, Reply};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::{Deref, RangeInclusive};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Path of the tickers.
@@ -147,6 +148,13 @@ impl Binance {
         book.generated.markets().iter().map(|market| market.symbol()).collect()
     }
 
+    /// The candles of a market that open within these times, both included, as they are now.
+    pub fn candles(&self, id: &str, interval: &str, from: i64, to: i64) -> Vec<Row> {
+        let book = locked(&self.book);
+        let rows = book.klines(id.to_string(), interval.to_string(), from..=to, usize::MAX);
+        rows_of(&Json::parse(&format!("[{}]", rows.join(","))).expect("rows are JSON"))
+    }
+
     /// The array of all tickers as it would be sent now.
     pub fn tickers_body(&self) -> String {
         locked(&self.book).tickers()
@@ -158,20 +166,6 @@ impl Deref for Binance {
     fn deref(&self) -> &FakeExchange {
         &self.exchange
     }
-}
-
-/// What one request costs of the 6,000 a minute.
-pub fn weight_of(asked: &Asked) -> u32 {
-    match (asked.path(), asked.param("symbol")) {
-        (TICKERS, None) => 80,
-        (TICKERS | KLINES, _) => 2,
-        (MARKETS, _) => 20,
-        _ => 1,
-    }
-}
-
-fn locked(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn error(code: i32, message: &str) -> Reply {

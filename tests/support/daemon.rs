@@ -2,13 +2,14 @@
 //!
 //! It is killed when the test lets go of it, and its log is printed when the test failed.
 
+use super::exchange::locked;
 use super::{Json, LONG, PATIENCE, Response, get, poll_until};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// Begin of the log line that names the address.
@@ -129,8 +130,9 @@ impl Launch {
         self
     }
 
-    /// Starts it and waits until it listens; what it said when it ended instead.
-    pub fn try_start(mut self) -> Result<Marketd, Finished> {
+    /// Starts it and waits until it listens.
+    #[track_caller]
+    pub fn start(mut self) -> Marketd {
         if self.listen && !self.args.iter().any(|arg| arg.starts_with("--listen")) {
             self.args.extend(["--listen".to_string(), "127.0.0.1:0".to_string()]);
         }
@@ -138,24 +140,16 @@ impl Launch {
         let found = poll_until(PATIENCE, || {
             // Asked first: what it wrote before it ended is then all there.
             let over = process.is_over();
-            match process.stderr.address(|line| !line.contains(ECOSYSTEM_LISTENING), LISTENING) {
-                Some(addr) => Some(Ok(addr)),
-                None => over.then_some(Err(())),
+            let is_own = |line: &str| !line.contains(ECOSYSTEM_LISTENING);
+            match process.stderr.address(is_own, LISTENING) {
+                Some(addr) => Some(addr),
+                None if over => panic!("marketd ended at once: {:?}", process.finished()),
+                None => None,
             }
         });
         match found {
-            Some(Ok(addr)) => Ok(Marketd { process, addr, dir: self.dir }),
-            Some(Err(())) => Err(process.finished()),
+            Some(addr) => Marketd { process, addr, dir: self.dir },
             None => panic!("no address in the log:\n{}", process.stderr.text()),
-        }
-    }
-
-    /// Starts it and waits until it listens.
-    #[track_caller]
-    pub fn start(self) -> Marketd {
-        match self.try_start() {
-            Ok(marketd) => marketd,
-            Err(finished) => panic!("marketd ended at once: {finished:?}"),
         }
     }
 
@@ -279,11 +273,9 @@ impl Marketd {
     }
 
     /// Sends a signal by its name: `TERM`, `INT`, `STOP`, ...
+    #[track_caller]
     pub fn signal(&self, name: &str) {
-        // The shell's own `kill` is everywhere; a safe call for it would be one more dependency.
-        let line = format!("kill -{name} {}", self.pid());
-        let status = Command::new("sh").args(["-c", &line]).status();
-        assert!(status.is_ok_and(|status| status.success()), "{line} failed");
+        signal(self.pid(), name);
     }
 
     /// Sends SIGTERM and waits for the end; panics when that takes longer than `within`.
@@ -340,6 +332,15 @@ impl Marketd {
     }
 }
 
+/// Sends a process a signal by its name.
+#[track_caller]
+pub fn signal(pid: u32, name: &str) {
+    // The shell's own `kill` is everywhere; a safe call for it would be one more dependency.
+    let line = format!("kill -{name} {pid}");
+    let status = Command::new("sh").args(["-c", &line]).status();
+    assert!(status.is_ok_and(|status| status.success()), "{line} failed");
+}
+
 impl Process {
     fn is_over(&mut self) -> bool {
         if self.ended.is_none() {
@@ -383,17 +384,16 @@ impl Output {
             let mut line = Vec::new();
             while pipe.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
                 let text = String::from_utf8_lossy(&line).into_owned();
-                into.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+                locked(&into).push(text);
                 line.clear();
-                let rests = gate.0.lock().unwrap_or_else(PoisonError::into_inner);
-                drop(gate.1.wait_while(rests, |rests| *rests));
+                drop(gate.1.wait_while(locked(&gate.0), |rests| *rests));
             }
         });
         Output { lines, rests, reader: Some(reader) }
     }
 
     fn stall(&self, stalls: bool) {
-        *self.rests.0.lock().unwrap_or_else(PoisonError::into_inner) = stalls;
+        *locked(&self.rests.0) = stalls;
         self.rests.1.notify_one();
     }
 
@@ -406,12 +406,11 @@ impl Output {
     }
 
     fn text(&self) -> String {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).concat()
+        locked(&self.lines).concat()
     }
 
     fn find(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().find(|line| wanted(line)).cloned()
+        locked(&self.lines).iter().find(|line| wanted(line)).cloned()
     }
 
     /// The address after `mark` in the first line that has it and that `wanted` likes.

@@ -56,6 +56,17 @@ impl Json {
         }
     }
 
+    /// The texts among the elements of an array.
+    pub fn texts(&self) -> Vec<&str> {
+        self.items().iter().filter_map(Json::text).collect()
+    }
+
+    /// This member of each element of an array, as a text.
+    pub fn column(&self, key: &str) -> Vec<String> {
+        let text = |item: &Json| item[key].text().unwrap_or_default().to_string();
+        self.items().iter().map(text).collect()
+    }
+
     /// The digits of a number, or a text; `None` for anything else.
     pub fn text(&self) -> Option<&str> {
         match self {
@@ -194,19 +205,13 @@ impl fmt::Display for Json {
             Json::Number(digits) => f.write_str(digits),
             Json::Text(text) => write!(f, "{}", serde_json::Value::from(text.as_str())),
             Json::Array(items) => {
-                f.write_str("[")?;
-                for (n, item) in items.iter().enumerate() {
-                    write!(f, "{}{item}", if n > 0 { "," } else { "" })?;
-                }
-                f.write_str("]")
+                let items: Vec<String> = items.iter().map(Json::to_string).collect();
+                write!(f, "[{}]", items.join(","))
             }
             Json::Object(members) => {
-                f.write_str("{")?;
-                for (n, (key, value)) in members.iter().enumerate() {
-                    let comma = if n > 0 { "," } else { "" };
-                    write!(f, "{comma}{}:{value}", serde_json::Value::from(key.as_str()))?;
-                }
-                f.write_str("}")
+                let key = |key: &str| serde_json::Value::from(key);
+                let members = members.iter().map(|(name, value)| format!("{}:{value}", key(name)));
+                write!(f, "{{{}}}", members.collect::<Vec<_>>().join(","))
             }
         }
     }

@@ -1,12 +1,31 @@
-//! The examples of the manual: commands, and what they print.
+//! The examples of the manual: blocks of code, commands, and what they print; and the Python that runs some.
+
+use std::process::Command;
+
+/// The blocks of this language.
+pub fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mark = format!("```{language}\n");
+    let blocks = text.split(&mark).skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(str::to_string).collect()
+}
 
 /// Commands in blocks of `console`, each with the output that is shown below it.
 pub fn commands(text: &str) -> Vec<(String, String)> {
-    let blocks = text.split("```console\n").skip(1);
-    let blocks = blocks.filter_map(|rest| rest.split("```").next());
-    let commands = blocks.flat_map(|block| block.split("$ ").skip(1));
+    let blocks = blocks(text, "console");
+    let commands = blocks.iter().flat_map(|block| block.split("$ ").skip(1));
     let parts = commands.map(|it| it.split_once('\n').unwrap_or((it, "")));
     parts.map(|(command, output)| (command.to_string(), output.to_string())).collect()
+}
+
+/// The Python that the examples run with.
+pub fn python() -> String {
+    std::env::var("PYTHON").unwrap_or("python3".to_string())
+}
+
+/// Whether it has this module.
+pub fn has_python(module: &str) -> bool {
+    let found = Command::new(python()).args(["-c", &format!("import {module}")]).output();
+    found.is_ok_and(|it| it.status.success())
 }
 
 /// What an example shows, without what changes from one response to the next: every number is `0`, and

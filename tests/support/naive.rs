@@ -1,6 +1,8 @@
 //! Arithmetic done the slow and obvious way: decimals, calendars, roll-ups. Nothing here is shared with the
 //! code under test.
 
+use super::Json;
+
 /// The stored intervals.
 pub const STORED: [&str; 3] = ["1m", "1h", "1d"];
 
@@ -108,6 +110,16 @@ fn month_at(time: i64) -> (i64, i64) {
 
 /// Open time; open, high, low, close and volume.
 pub type Row = (i64, [String; 5]);
+
+/// The rows of a chart, or of an exchange's candles, in the fewest digits.
+pub fn rows_of(body: &Json) -> Vec<Row> {
+    let figure = |text: &Json| plain(text.text().expect("a figure"));
+    let row = |row: &Json| {
+        let open = row[0].integer().expect("a time");
+        (open, [1, 2, 3, 4, 5].map(|at| figure(&row[at])))
+    };
+    body.items().iter().map(row).collect()
+}
 
 /// The candles of an interval that these shorter ones make, oldest first.
 pub fn rolled_up(rows: &[Row], interval: &str) -> Vec<Row> {

@@ -3,10 +3,11 @@
 //!
 //! Its port stays the same when it is started again: it is held, so that nobody else gets it.
 
-use super::daemon::TempDir;
+use super::daemon::{TempDir, signal};
+use super::exchange::bound;
 use super::{PATIENCE, poll_until};
 use marketd::resp::{RespValue, parse, write_command};
-use socket2::{Domain, Socket, Type};
+use socket2::Socket;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -52,10 +53,7 @@ impl Redis {
             super::skipped("no redis-server here; Debian: apt-get install redis-server");
             return None;
         };
-        let holder = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-        holder.set_reuse_address(true).expect("an option of TCP");
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        holder.bind(&any.into()).expect("a port is free");
+        let holder = bound((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         let addr = holder.local_addr().ok().and_then(|addr| addr.as_socket());
         let mut redis = Redis {
             child: None,
@@ -82,9 +80,7 @@ impl Redis {
     /// Sends it this signal.
     #[track_caller]
     pub fn signal(&self, name: &str) {
-        let pid = self.pid().expect("it runs");
-        let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
-        assert!(status.is_ok_and(|status| status.success()));
+        signal(self.pid().expect("it runs"), name);
     }
 
     /// Ends it without a word, as a crash does.

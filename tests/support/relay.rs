@@ -5,9 +5,9 @@
 //! A relay owns a listening port and two connections for each client. It never sleeps: what is held waits on a
 //! condition that every order breaks.
 
-use super::exchange::locked;
+use super::exchange::{bound, locked};
 use super::message::{field, parse_head};
-use socket2::{Domain, Socket, Type};
+use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -280,9 +280,7 @@ pub struct BlackHole {
 impl BlackHole {
     /// Fills the queue of a fresh port.
     pub fn new() -> BlackHole {
-        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        listener.bind(&any.into()).expect("a port is free");
+        let listener = bound((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         listener.listen(0).expect("a bound socket listens");
         let addr = listener.local_addr().ok().and_then(|addr| addr.as_socket());
         let addr = addr.expect("it is bound");
