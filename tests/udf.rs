@@ -115,17 +115,9 @@ fn charted(
     let target = format!(
         "/api/ecosystem/chart?symbol={ticker}&resolution={resolution}&from={from}&to={to}&limit=5000"
     );
-    let answer = get(addr, &target);
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let rows = answer.exact();
-    let bar = |row: &Json| -> [String; 6] {
-        let mut fields: Vec<String> =
-            (row.items().iter()).map(|field| field.text().expect("a number").to_string()).collect();
-        let open: i64 = fields[0].parse().expect("milliseconds");
-        fields[0] = (open / 1000).to_string();
-        fields.try_into().expect("six fields")
-    };
-    rows.items().iter().map(bar).collect()
+    let rows = naive::rows_of(&read(addr, &target)).into_iter();
+    let bar = |(open, [o, h, l, c, v]): naive::Row| [(open / 1000).to_string(), o, h, l, c, v];
+    rows.map(bar).collect()
 }
 
 /// Pages that lead to the left, and where they end, are judged by the simulation (`tests/sim/udf.rs`).

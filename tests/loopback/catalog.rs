@@ -51,18 +51,16 @@ fn categories_are_the_configured_ones_and_then_one_for_each_quote_asset() {
 #[test]
 fn halted_markets_are_tracked_when_they_are_named_and_not_otherwise() {
     let exchange = Binance::empty();
-    let items = [
-        listing("BTC", "USDT", "TRADING"),
-        listing("EOS", "ETH", "BREAK"),
-        listing("OLD", "ETH", "BREAK"),
-        listing("LTC", "BTC", "TRADING"),
-        listing("ABCDEFGHIJKLMNOPQRSTU", "BTC", "TRADING"),
-        listing("a币", "BTC", "TRADING"),
-    ];
-    exchange.set_markets(&listings(&items));
-    let tickers = ["BTCUSDT", "EOSETH", "OLDETH", "LTCBTC", "ABCDEFGHIJKLMNOPQRSTUBTC", "a币BTC"];
-    let tickers = tickers.map(|id| ticker(id, "1.50"));
-    exchange.set_tickers(&format!("[{}]", tickers.join(",")));
+    exchange.set_markets(&[
+        ("BTC/USDT", "TRADING"),
+        ("EOS/ETH", "BREAK"),
+        ("OLD/ETH", "BREAK"),
+        ("LTC/BTC", "TRADING"),
+        ("ABCDEFGHIJKLMNOPQRSTU/BTC", "TRADING"),
+        ("a币/BTC", "TRADING"),
+    ]);
+    let ids = ["BTCUSDT", "EOSETH", "OLDETH", "LTCBTC", "ABCDEFGHIJKLMNOPQRSTUBTC", "a币BTC"];
+    exchange.set_prices(&ids.map(|id| (id, "1.50")));
     let check = |more: &[(&str, serde_json::Value)], known: &[&str]| {
         let more = more.iter().cloned();
         let source =

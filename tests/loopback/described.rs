@@ -278,11 +278,6 @@ fn check_addresses(addr: SocketAddr, base: &str, bases: [&str; 2]) -> BTreeSet<S
     paths.keys().into_iter().map(str::to_string).collect()
 }
 
-/// Whether this is health, and says `ok`.
-fn is_well(answer: &Response) -> bool {
-    answer.text().starts_with(r#"{"status":"ok""#)
-}
-
 #[test]
 fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let exchange = exchange_of(&["BTC/USDT"]);
@@ -292,8 +287,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
         with(with(plain.clone(), "basePath", api.into()), "ecosystemBasePath", ecosystem.into())
     };
     for bases in [["", ""], ["/a", "/a"], ["/a/b", "/e"], ["", "/e"], ["/a", ""]] {
-        let marketd = Marketd::with_config(with_bases(bases));
-        await_answer(marketd.addr(), &format!("{}/health", bases[0]), is_well);
+        let marketd = start_at(&with_bases(bases), bases[0]);
         for base in bases {
             all = check_addresses(marketd.addr(), base, bases);
         }
@@ -302,8 +296,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     }
     // Each of two listeners has its own, and names them.
     let config = with(with_bases(["/a", "/e"]), "ecosystemListen", "127.0.0.1:0".into());
-    let marketd = Marketd::with_config(config);
-    await_answer(marketd.addr(), "/a/health", is_well);
+    let marketd = start_at(&config, "/a");
     let of_api = check_addresses(marketd.addr(), "/a", ["/a", "/e"]);
     let of_ecosystem = check_addresses(marketd.ecosystem_addr(), "/e", ["/a", "/e"]);
     for (addr, own) in [(marketd.addr(), &of_api), (marketd.ecosystem_addr(), &of_ecosystem)] {

@@ -12,7 +12,7 @@ pub fn packed(bytes: Vec<u8>, coding: &str) -> Fault {
 
 /// A list of one ticker.
 pub fn list() -> Vec<u8> {
-    format!("[{}]", ticker("BTCUSDT", "2.5")).into_bytes()
+    format!("[{}]", binance::ticker("BTCUSDT", "2.5")).into_bytes()
 }
 
 const INCOMPLETE: &str =

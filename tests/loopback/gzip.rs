@@ -11,12 +11,12 @@ use std::time::Duration;
 
 /// An exchange of so many markets whose list of tickers is always the same.
 fn steady(count: usize) -> Binance {
-    let names: Vec<String> = (0..count).map(|n| format!("A{n}/USDT")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let exchange = exchange_of(&names);
-    let tickers = (0..count).map(|n| ticker(&format!("A{n}USDT"), &format!("{n}.50")));
-    let tickers: Vec<String> = tickers.collect();
-    exchange.set_tickers(&format!("[{}]", tickers.join(",")));
+    let of = |text: fn(usize) -> String| (0..count).map(text).collect::<Vec<String>>();
+    let symbols = of(|n| format!("A{n}/USDT"));
+    let exchange = exchange_of(&symbols.iter().map(String::as_str).collect::<Vec<_>>());
+    let (ids, prices) = (of(|n| format!("A{n}USDT")), of(|n| format!("{n}.50")));
+    let prices = ids.iter().zip(&prices).map(|(id, price)| (id.as_str(), price.as_str()));
+    exchange.set_prices(&prices.collect::<Vec<_>>());
     exchange
 }
 
@@ -31,7 +31,7 @@ fn prices(marketd: &Marketd) -> Vec<String> {
 #[test]
 fn everything_may_come_in_gzip() {
     let exchange = steady(2000);
-    let plain = exchange.tickers_body().len() as i64;
+    let plain = get(exchange.addr(), TICKERS).body.len() as i64;
     for path in [TICKERS, KLINES, MARKETS, TIME] {
         exchange.fault_on(path, Fault::Gzipped);
     }

@@ -128,9 +128,8 @@ fn a_tag_names_one_order_of_the_rows() {
     // These rows have no price in them, but prices decide their order.
     let target = "/api/ecosystem/market?sort=last&order=desc";
     let set = |prices: [&str; 3]| {
-        let ids = ["AUSDT", "BUSDT", "CUSDT"].iter().zip(prices);
-        let tickers: Vec<String> = ids.map(|(id, price)| ticker(id, price)).collect();
-        exchange.set_tickers(&format!("[{}]", tickers.join(",")));
+        let ids = ["AUSDT", "BUSDT", "CUSDT"].into_iter().zip(prices);
+        exchange.set_prices(&ids.collect::<Vec<_>>());
         let first = ["A/USDT", "B/USDT", "C/USDT"].into_iter().zip(prices);
         let mut first: Vec<_> = first.map(|(name, price)| (price.len(), price, name)).collect();
         first.sort();

@@ -131,14 +131,6 @@ fn all_that_the_page_refers_to_is_there_under_any_base_path() {
     }
 }
 
-fn start_at(config: &serde_json::Value, base: &str) -> Marketd {
-    let marketd = Marketd::with_config(config);
-    await_answer(marketd.addr(), &format!("{base}/health"), |answer| {
-        answer.text().contains("\"ok\"")
-    });
-    marketd
-}
-
 /// A file may be kept, but is asked about; it comes compressed unless it is small, and may do nothing that
 /// is not said.
 fn check_file(addr: SocketAddr, target: &str, plain: &Response) {

@@ -98,7 +98,7 @@ fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own
 #[test]
 fn the_first_source_answers_and_any_can_be_asked_for() {
     let (one, two) = (exchange_of(&["BTC/USDT", "A/B"]), exchange_of(&["BTC/USDT", "C/D"]));
-    two.set_tickers(&format!("[{},{}]", ticker("BTCUSDT", "2.5"), ticker("CD", "2.5")));
+    two.set_prices(&[("BTCUSDT", "2.5"), ("CD", "2.5")]);
     let marketd = start(&config(&[source("one", &one), source("two", &two)]));
     await_answer(marketd.addr(), "/api/v1/quotes/CD", |answer| answer.status == 200);
     let last_of = |symbol: &str, source: &str| {

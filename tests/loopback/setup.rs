@@ -37,6 +37,15 @@ pub fn start(config: &Value) -> Marketd {
     marketd
 }
 
+/// The same of one whose addresses are below this base path.
+#[track_caller]
+pub fn start_at(config: &Value, base: &str) -> Marketd {
+    let marketd = Marketd::with_config(config);
+    let is_well = |answer: &Response| answer.text().starts_with(r#"{"status":"ok""#);
+    await_answer(marketd.addr(), &format!("{base}/health"), is_well);
+    marketd
+}
+
 /// One that polls this exchange.
 #[track_caller]
 pub fn polling(exchange: &Binance) -> Marketd {
@@ -120,34 +129,13 @@ pub fn silence(exchange: &Binance) {
     exchange.await_asked(binance::TICKERS, 1, LONG);
 }
 
-/// One element of a market list as Binance sends it.
-pub fn listing(base: &str, quote: &str, status: &str) -> String {
-    format!(
-        r#"{{"symbol":"{base}{quote}","status":"{status}","baseAsset":"{base}","quoteAsset":"{quote}","filters":[]}}"#
-    )
-}
-
-/// A market list of these elements.
-pub fn listings(items: &[String]) -> String {
-    format!(r#"{{"serverTime":1,"symbols":[{}]}}"#, items.join(","))
-}
-
-/// One ticker as Binance sends it, with a price and nothing else.
-pub fn ticker(id: &str, last: &str) -> String {
-    format!(r#"{{"symbol":"{id}","lastPrice":"{last}"}}"#)
-}
-
 /// A fake with these active markets, each `BASE/QUOTE` at the price 1.5.
 pub fn exchange_of(symbols: &[&str]) -> Binance {
     let exchange = Binance::empty();
-    let parts = |symbol: &&str| {
-        let (base, quote) = symbol.split_once('/').expect("a canonical symbol");
-        (base.to_string(), quote.to_string())
-    };
-    let parts: Vec<(String, String)> = symbols.iter().map(parts).collect();
-    let listed = parts.iter().map(|(base, quote)| listing(base, quote, "TRADING"));
-    let tickers = parts.iter().map(|(base, quote)| ticker(&format!("{base}{quote}"), "1.50000000"));
-    exchange.set_markets(&listings(&listed.collect::<Vec<_>>()));
-    exchange.set_tickers(&format!("[{}]", tickers.collect::<Vec<_>>().join(",")));
+    let markets: Vec<_> = symbols.iter().map(|symbol| (*symbol, "TRADING")).collect();
+    let ids: Vec<String> = symbols.iter().map(|symbol| symbol.replace('/', "")).collect();
+    let prices: Vec<_> = ids.iter().map(|id| (id.as_str(), "1.50000000")).collect();
+    exchange.set_markets(&markets);
+    exchange.set_prices(&prices);
     exchange
 }

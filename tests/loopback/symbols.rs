@@ -64,8 +64,7 @@ fn a_joined_form_that_two_markets_share_is_off_and_the_log_says_so() {
 #[test]
 fn a_market_without_a_quote_is_unready_first_and_not_found_after_a_poll() {
     let exchange = exchange_of(&["BTC/USDT", "NEW/USDT", "ZERO/USDT"]);
-    let (priced, zero) = (ticker("BTCUSDT", "1.5"), ticker("ZEROUSDT", "0.00000000"));
-    exchange.set_tickers(&format!("[{priced},{zero}]"));
+    exchange.set_prices(&[("BTCUSDT", "1.5"), ("ZEROUSDT", "0.00000000")]);
     exchange.fault_times(1, Some(TICKERS), Fault::Silence);
     let symbols = ["BTC/USDT", "NEW/USDT", "ZERO/USDT", "GONE/USDT"];
     let source = tracking("fake", &exchange, &symbols);
@@ -87,7 +86,7 @@ fn a_market_without_a_quote_is_unready_first_and_not_found_after_a_poll() {
     }
     assert_eq!(symbol_at(addr, "/api/v1/quotes/BTC/USDT"), "BTC/USDT");
     // It begins to trade.
-    exchange.set_tickers(&format!("[{priced},{}]", ticker("NEWUSDT", "2.00")));
+    exchange.set_prices(&[("BTCUSDT", "1.5"), ("NEWUSDT", "2.00")]);
     let answer = await_answer(addr, "/api/v1/quotes/NEWUSDT", |answer| answer.status == 200);
     assert_eq!(answer.exact()["last"], Json::Number("2".to_string()));
     assert!(upstream(&marketd, "polls") > 2);

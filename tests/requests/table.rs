@@ -17,6 +17,7 @@ pub struct Row {
 }
 
 /// One chapter: rows that differ in one place, and what stands around it.
+#[derive(Clone)]
 pub struct Chapter {
     /// Rule, what is put into the place, what it comes to, with ` | ` between them. Each character below
     /// U+0100 is the byte of its number.
@@ -69,12 +70,6 @@ impl Row {
             return self.bytes.clone();
         };
         [&self.bytes[..at], tag, &self.bytes[at + TAG.len()..]].concat()
-    }
-}
-
-impl Clone for Chapter {
-    fn clone(&self) -> Chapter {
-        Chapter { ..*self }
     }
 }
 

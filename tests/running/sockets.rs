@@ -25,17 +25,17 @@ fn launch() -> Launch {
     Launch::new(&["--data", ":memory:"])
 }
 
-/// An address to listen on: a socket of this name in the directory of that daemon.
-fn at(launch: Launch, name: &str) -> (Launch, std::path::PathBuf) {
+/// An address to listen on, by this flag: a socket of this name in the directory of that daemon.
+fn at(launch: Launch, flag: &str, name: &str) -> (Launch, std::path::PathBuf) {
     let path = launch.file(name, "");
     std::fs::remove_file(&path).expect("it was made");
     let address = format!("unix:{}", path.display());
-    (launch.arg("--listen").arg(&address), path)
+    (launch.arg(flag).arg(&address), path)
 }
 
 #[test]
 fn a_unix_socket_serves_its_group_and_is_removed_at_the_end() {
-    let (launch, path) = at(launch().arg("--log").arg("access=info"), "api.sock");
+    let (launch, path) = at(launch().arg("--log").arg("access=info"), "--listen", "api.sock");
     let marketd = launch.start_until("listening on unix:");
     let mode = std::fs::metadata(&path).expect("it is there").permissions();
     assert_eq!(mode.mode() & 0o7777, 0o660);
@@ -51,11 +51,8 @@ fn a_unix_socket_serves_its_group_and_is_removed_at_the_end() {
 
 #[test]
 fn the_ecosystem_may_have_a_unix_socket_beside_an_address() {
-    let first = launch();
-    let path = first.file("eco.sock", "");
-    std::fs::remove_file(&path).expect("it was made");
-    let address = format!("unix:{}", path.display());
-    let marketd = first.arg("--ecosystem-listen").arg(&address).start();
+    let (launch, path) = at(launch(), "--ecosystem-listen", "eco.sock");
+    let marketd = launch.start();
     assert_eq!(get(marketd.addr(), "/health/live").status, 200);
     assert_eq!(get(marketd.addr(), "/api/ecosystem/market").status, 404);
     assert!(ask(&path, "").starts_with("HTTP/1.1 200"));
@@ -63,7 +60,7 @@ fn the_ecosystem_may_have_a_unix_socket_beside_an_address() {
 
 #[test]
 fn the_socket_of_a_dead_process_is_replaced_and_that_of_a_live_one_is_not() {
-    let (dead, path) = at(launch(), "api.sock");
+    let (dead, path) = at(launch(), "--listen", "api.sock");
     drop(UnixListener::bind(&path).expect("a fresh name"));
     assert!(path.exists(), "nobody has removed it");
     let live = dead.start_until("listening on unix:");

@@ -7,9 +7,9 @@
 
 use super::exchange::{Asked, FakeExchange, locked};
 use super::generated::{FIRST_MS, Generated, INTERVALS};
-use super::json::{Json, raw_items, raw_members};
+use super::json::Json;
 use super::naive::{Row, rows_of};
-use super::reply::{Body, Reply};
+use super::reply::Reply;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -50,10 +50,10 @@ struct Book {
     /// in their bodies is fixed.
     told_at: std::time::Instant,
     generated: Generated,
-    /// In place of the made-up ones.
-    tickers: Option<String>,
-    /// In place of the made-up one.
-    markets: Option<Arc<[u8]>>,
+    /// Names and prices of the tickers, in place of the made-up ones.
+    prices: Option<Vec<(String, String)>>,
+    /// Symbols and states of what is listed, in place of the made-up markets.
+    markets: Option<Vec<(String, String)>>,
     /// By market and interval, oldest first: open time and row.
     klines: HashMap<(String, String), BTreeMap<i64, String>>,
     /// By market: fields of its ticker in place of the right ones, as JSON.
@@ -78,7 +78,7 @@ impl Binance {
             time: ServerTime::Offset(0),
             told_at: std::time::Instant::now(),
             generated: Generated::new(count, seed),
-            tickers: None,
+            prices: None,
             markets: None,
             klines: HashMap::new(),
             patches: HashMap::new(),
@@ -104,25 +104,24 @@ impl Binance {
         locked(&self.book).now()
     }
 
-    /// This array of tickers in place of the made-up ones.
-    pub fn set_tickers(&self, body: &str) {
-        locked(&self.book).tickers = Some(body.to_string());
+    /// Tickers of these names and prices, without other figures, in place of the made-up ones.
+    pub fn set_prices(&self, prices: &[(&str, &str)]) {
+        locked(&self.book).prices = Some(owned(prices));
     }
 
-    /// This market list in place of the made-up one.
-    pub fn set_markets(&self, body: &str) {
-        locked(&self.book).markets = Some(Arc::from(body.as_bytes()));
+    /// A market list of these symbols and states in place of the made-up one.
+    pub fn set_markets(&self, markets: &[(&str, &str)]) {
+        locked(&self.book).markets = Some(owned(markets));
     }
 
     /// These candles, an array of rows as Binance sends them, in place of the made-up ones of one
     /// market and interval.
     #[track_caller]
     pub fn set_klines(&self, id: &str, interval: &str, body: &str) {
-        let rows = raw_items(body).expect("candles are an array");
-        let keyed = rows.into_iter().map(|row| {
-            let fields = raw_items(row.get()).expect("a candle is an array");
-            let open = fields.first().and_then(|field| field.get().parse().ok());
-            (open.expect("a candle begins with its open time"), row.get().to_string())
+        let body = Json::parse(body).expect("candles are an array");
+        let keyed = body.items().iter().map(|row| {
+            let open = row[0].integer().expect("a candle begins with its open time");
+            (open, row.to_string())
         });
         let rows = keyed.collect();
         locked(&self.book).klines.insert((id.to_string(), interval.to_string()), rows);
@@ -154,11 +153,6 @@ impl Binance {
         let rows = book.klines(id.to_string(), interval.to_string(), from..=to, usize::MAX);
         rows_of(&Json::parse(&format!("[{}]", rows.join(","))).expect("rows are JSON"))
     }
-
-    /// The array of all tickers as it would be sent now.
-    pub fn tickers_body(&self) -> String {
-        locked(&self.book).tickers()
-    }
 }
 
 impl Deref for Binance {
@@ -166,6 +160,15 @@ impl Deref for Binance {
     fn deref(&self) -> &FakeExchange {
         &self.exchange
     }
+}
+
+fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(one, other)| (one.to_string(), other.to_string())).collect()
+}
+
+/// One ticker with a price and nothing else.
+pub fn ticker(id: &str, last: &str) -> String {
+    format!(r#"{{"symbol":"{id}","lastPrice":"{last}"}}"#)
 }
 
 fn error(code: i32, message: &str) -> Reply {
@@ -187,7 +190,7 @@ impl Book {
         let reply = match asked.path() {
             TICKERS => self.answer_tickers(asked),
             KLINES => self.answer_klines(asked),
-            MARKETS => Reply::with_body(200, Body::from(self.markets())),
+            MARKETS => Reply::json(self.markets()),
             TIME => Reply::json(format!(r#"{{"serverTime":{}}}"#, self.now())),
             "/api/v3/ping" => Reply::json("{}"),
             _ => Reply::not_found(),
@@ -221,52 +224,46 @@ impl Book {
     }
 
     fn tickers(&self) -> String {
-        if self.patches.is_empty() {
-            return match &self.tickers {
-                Some(body) => body.clone(),
-                None => self.generated.tickers(self.now()),
-            };
-        }
-        let now = self.now();
-        let texts: Vec<String> = match &self.tickers {
-            Some(body) => listed(body).into_iter().map(|(_, text)| text.to_string()).collect(),
-            None => self.generated.markets().iter().map(|market| market.ticker(now)).collect(),
+        let (now, made_up) = (self.now(), self.generated.markets().iter());
+        let texts: Vec<String> = match &self.prices {
+            None => made_up.map(|it| self.patched(&it.id(), it.ticker(now))).collect(),
+            Some(all) => all.iter().map(|(id, last)| self.patched(id, ticker(id, last))).collect(),
         };
-        let patched = texts.iter().map(|text| self.patched(text));
-        format!("[{}]", patched.collect::<Vec<_>>().join(","))
+        format!("[{}]", texts.join(","))
     }
 
     fn ticker(&self, id: &str) -> Option<String> {
-        let made_up = || self.generated.find(id).map(|market| market.ticker(self.now()));
-        let found = match &self.tickers {
-            Some(body) => {
-                let same = listed(body).into_iter().find(|(listed, _)| listed == id);
-                same.map(|(_, text)| text.to_string())
-            }
-            None => made_up(),
+        let text = match &self.prices {
+            None => self.generated.find(id)?.ticker(self.now()),
+            Some(all) => ticker(id, &all.iter().find(|it| it.0 == id)?.1),
         };
-        Some(self.patched(&found?))
+        Some(self.patched(id, text))
     }
 
-    fn patched(&self, ticker: &str) -> String {
-        let mut members = raw_members(ticker).unwrap_or_default();
-        let id = members.iter().find(|(key, _)| key == "symbol");
-        let id = id.map_or("", |(_, id)| id.get().trim_matches('"'));
-        let Some(patches) = self.patches.get(id) else {
-            return ticker.to_string();
-        };
-        members.retain(|(key, _)| !patches.iter().any(|(patched, _)| patched == key));
-        let kept = members.iter().map(|(key, value)| (key.as_str(), value.get()));
-        let new = patches.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let parts = kept.chain(new).map(|(key, value)| format!("\"{key}\":{value}"));
-        format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
-    }
-
-    fn markets(&self) -> Arc<[u8]> {
-        match &self.markets {
-            Some(body) => Arc::clone(body),
-            None => self.generated.exchange_info(self.now()).into_bytes().into(),
+    /// The text of a ticker with what is in place of its right fields.
+    fn patched(&self, id: &str, mut text: String) -> String {
+        for (field, json) in self.patches.get(id).into_iter().flatten() {
+            let mark = format!(",\"{field}\":");
+            let begin = text.find(&mark).unwrap_or(text.len() - 1);
+            let behind = (begin + 1).min(text.len() - 1);
+            let end = text[behind..].find([',', '}']).expect("a ticker has an end");
+            text.replace_range(begin..behind + end, &format!("{mark}{json}"));
         }
+        text
+    }
+
+    fn markets(&self) -> String {
+        let listed = |(symbol, status): &(String, String)| {
+            let (base, quote) = symbol.split_once('/').expect("a canonical symbol");
+            format!(
+                r#"{{"symbol":"{base}{quote}","status":"{status}","baseAsset":"{base}","quoteAsset":"{quote}","filters":[]}}"#
+            )
+        };
+        let Some(markets) = &self.markets else {
+            return self.generated.exchange_info(self.now());
+        };
+        let listed: Vec<String> = markets.iter().map(listed).collect();
+        format!(r#"{{"serverTime":1,"symbols":[{}]}}"#, listed.join(","))
     }
 
     fn answer_klines(&self, asked: &Asked) -> Reply {
@@ -307,23 +304,9 @@ impl Book {
 
     /// Whether any part of the exchange speaks of this market.
     fn knows(&self, id: &str) -> bool {
-        let named = format!("\"symbol\":\"{id}\"");
-        let in_list = |body: &[u8]| body.windows(named.len()).any(|part| part == named.as_bytes());
-        self.generated.find(id).is_some()
-            || self.klines.keys().any(|(known, _)| known == id)
+        let mut listed = self.markets.iter().flatten();
+        self.klines.keys().any(|(known, _)| known == id)
             || self.ticker(id).is_some()
-            || self.markets.as_deref().is_some_and(in_list)
+            || listed.any(|(symbol, _)| symbol.replace('/', "") == id)
     }
-}
-
-/// The elements of an array of tickers with their names. An element that has none, or a body
-/// that is no array, is left out: a test may have meant it so.
-fn listed(body: &str) -> Vec<(String, &str)> {
-    let items = raw_items(body).unwrap_or_default();
-    let named = items.into_iter().filter_map(|item| {
-        let members = raw_members(item.get()).ok()?;
-        let (_, id) = members.into_iter().find(|(key, _)| key == "symbol")?;
-        Some((id.get().trim_matches('"').to_string(), item.get()))
-    });
-    named.collect()
 }

@@ -94,16 +94,8 @@ impl Generated {
 
     /// The body of `/api/v3/ticker/24hr` without a symbol.
     pub fn tickers(&self, now: i64) -> String {
-        let mut body = String::with_capacity(600 * self.markets.len() + 2);
-        body.push('[');
-        for (n, market) in self.markets.iter().enumerate() {
-            if n > 0 {
-                body.push(',');
-            }
-            body.push_str(&market.ticker(now));
-        }
-        body.push(']');
-        body
+        let tickers = self.markets.iter().map(|market| market.ticker(now));
+        format!("[{}]", tickers.collect::<Vec<_>>().join(","))
     }
 
     /// The body of `/api/v3/exchangeInfo`.

@@ -131,7 +131,7 @@ fn from_raw(raw: &RawValue) -> Result<Json, String> {
 }
 
 /// The members of an object in their order, values as they stand in `text`.
-pub fn raw_members(text: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
+fn raw_members(text: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
     struct Members;
     impl<'de> serde::de::Visitor<'de> for Members {
         type Value = Vec<(String, &'de RawValue)>;
@@ -153,11 +153,6 @@ pub fn raw_members(text: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
     let members = serde::Deserializer::deserialize_map(&mut reader, Members)?;
     reader.end()?;
     Ok(members)
-}
-
-/// The elements of an array in their order, as they stand in `text`.
-pub fn raw_items(text: &str) -> serde_json::Result<Vec<&RawValue>> {
-    serde_json::from_str(text)
 }
 
 impl Index<&str> for Json {
