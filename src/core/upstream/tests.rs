@@ -28,37 +28,29 @@ const C: &str = "[::3]:80";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     Serves,
-    /// Takes requests and says nothing.
-    Hangs,
-    /// Says half a head and then nothing.
-    Stalls,
     Closes,
     Resets,
-    /// Answers 503, and keeps the connection.
-    Fails,
-    /// Answers requests for quotes with 503.
-    FailsQuotes,
-    /// Answers all but requests for the time, of which it says nothing.
-    HangsOnTime,
-    /// Opens no tunnel.
-    Refuses,
-    /// Answers this, and keeps the connection.
+    /// Answers this, or nothing, and keeps the connection.
     Answers(&'static str),
-    /// Answers all but requests for candles, of which it says nothing.
-    HangsOnCandles,
+    /// Answers requests for these paths with that, and serves all others.
+    ServesExcept(&'static str, &'static str),
     /// Nobody is there.
     Rejects,
     /// Nothing comes back.
     Swallows,
 }
 
-/// All manners of the dead. The first five accept a connection.
+const HANGS: Manner = Manner::Answers("");
+const FAILS: Manner = Manner::Answers(FAILURE);
+const FAILURE: &str = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
+
+/// All manners of the dead. The first five accept a connection, one of them to say half a head.
 const DEAD: [Manner; 7] = [
-    Manner::Hangs,
-    Manner::Stalls,
+    HANGS,
+    Manner::Answers("HTTP/1.1 200 OK\r\nContent-"),
     Manner::Closes,
     Manner::Resets,
-    Manner::Fails,
+    FAILS,
     Manner::Rejects,
     Manner::Swallows,
 ];
@@ -78,8 +70,8 @@ struct World {
     conns: HashMap<Key, Conn>,
     /// Addresses that were connected to.
     connects: Vec<SocketAddr>,
-    /// Requests for candles.
-    asked: usize,
+    /// Requests that an address does not serve, though it serves others.
+    excepted: usize,
     /// Markets that the exchange has besides its own: more than are applied at once.
     more: usize,
     is_proxied: bool,
@@ -118,7 +110,7 @@ impl World {
             looked_up: 0,
             conns: HashMap::new(),
             connects: Vec::new(),
-            asked: 0,
+            excepted: 0,
             more: 0,
             is_proxied: proxy.is_some(),
         };
@@ -227,35 +219,31 @@ impl World {
             if conn.is_forgotten {
                 return;
             }
-            let mut answer = |text: &[u8]| self.core.handle(key, Event::Received(text), now);
-            match self.manners[&conn.address] {
+            let answer = match self.manners[&conn.address] {
                 Manner::Serves if !conn.has_tunnel => {
                     conn.has_tunnel = true;
-                    answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                 }
-                Manner::HangsOnCandles if sent.starts_with(b"GET /api/v3/klines") => {
-                    self.asked += 1;
-                    return;
+                Manner::ServesExcept(path, answer) if sent[4..].starts_with(path.as_bytes()) => {
+                    self.excepted += 1;
+                    answer
                 }
-                Manner::FailsQuotes if sent.starts_with(b"GET /api/v3/ticker") => {
-                    answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n");
+                Manner::Serves | Manner::ServesExcept(..) => {
+                    self.serve(key, &sent);
+                    continue;
                 }
-                Manner::HangsOnTime if sent.starts_with(b"GET /api/v3/time") => return,
-                Manner::Serves
-                | Manner::HangsOnCandles
-                | Manner::HangsOnTime
-                | Manner::FailsQuotes => self.serve(key, &sent),
-                Manner::Answers(text) => answer(text.as_bytes()),
-                Manner::Refuses => answer(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
-                Manner::Stalls => answer(b"HTTP/1.1 200 OK\r\nContent-"),
-                Manner::Fails => answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"),
-                Manner::Closes => self.core.handle(key, Event::Eof, now),
+                Manner::Answers(text) => text,
+                Manner::Closes => return self.core.handle(key, Event::Eof, now),
                 Manner::Resets => {
                     let why = Broken::Io(ErrorKind::ConnectionReset);
-                    self.core.handle(key, Event::Failed(&why), now);
+                    return self.core.handle(key, Event::Failed(&why), now);
                 }
-                Manner::Hangs | Manner::Rejects | Manner::Swallows => return,
+                Manner::Rejects | Manner::Swallows => "",
+            };
+            if answer.is_empty() {
+                return;
             }
+            self.core.handle(key, Event::Received(answer.as_bytes()), now);
         }
     }
 
@@ -319,7 +307,7 @@ fn a_half_dead_address_costs_one_poll_from_the_start() {
             world.goes_on_at(B, if is_there { 2 } else { 0 });
         }
     }
-    let hosts = [(A, Manner::Hangs), (B, Manner::Fails), (C, Manner::Serves)];
+    let hosts = [(A, HANGS), (B, FAILS), (C, Manner::Serves)];
     let mut world = World::new(&hosts, &[A, B, C], None, POLL_MS);
     world.run(60_000);
     assert!(world.errors() <= 2, "{} errors", world.errors());
@@ -346,7 +334,7 @@ fn an_address_that_dies_later_costs_one_poll_and_is_left_for_where_the_name_lead
 
 #[test]
 fn with_all_dead_the_first_that_lives_is_found_within_a_pause() {
-    let manners = [Manner::Hangs, Manner::Fails, Manner::Closes, Manner::Rejects];
+    let manners = [HANGS, FAILS, Manner::Closes, Manner::Rejects];
     let cases = manners.into_iter().flat_map(|it| [(it, A, 100), (it, B, 100), (it, B, 115)]);
     for (manner, living, dead_s) in cases {
         let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A, B]);
@@ -368,7 +356,7 @@ fn a_request_is_given_up_in_time_while_all_are_dead_and_the_name_server_as_well(
     let mut world = World::new(&[(A, Manner::Serves)], &[A], None, 200);
     world.run(10_000);
     assert_eq!(world.errors(), 0);
-    world.set(A, Manner::Hangs);
+    world.set(A, HANGS);
     (world.names, world.name_ms) = (None, 10_000);
     for _ in 0..60_000 / STEP_MS {
         world.run(STEP_MS);
@@ -395,7 +383,7 @@ fn a_connection_that_its_network_has_forgotten_costs_no_poll() {
 #[test]
 fn a_request_is_repeated_once_and_only_on_a_new_connection() {
     let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
-    world.set(A, Manner::Hangs);
+    world.set(A, HANGS);
     let connects = world.connects.len();
     while world.errors() == 0 {
         world.run(STEP_MS);
@@ -407,7 +395,7 @@ fn a_request_is_repeated_once_and_only_on_a_new_connection() {
 #[test]
 fn what_an_address_never_answers_is_repeated_once_though_it_answers_all_else() {
     let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
-    world.set(A, Manner::HangsOnCandles);
+    world.set(A, Manner::ServesExcept("/api/v3/klines", ""));
     let btc = world.core.cx.market.catalog.find(b"BTC/USDT");
     let Lookup::Known(symbol) = btc else { panic!("{btc:?}") };
     let series = SeriesKey { source: SourceId(0), symbol, interval: Stored::M1 };
@@ -416,9 +404,9 @@ fn what_an_address_never_answers_is_repeated_once_though_it_answers_all_else() {
     while world.errors() == 0 {
         world.core.backend.fetch(series, &(slot - 10..slot), &mut world.core.cx);
         world.run(STEP_MS);
-        assert!(world.asked <= 2 && world.ms < until, "{} requests", world.asked);
+        assert!(world.excepted <= 2 && world.ms < until, "{} requests", world.excepted);
     }
-    assert!(world.asked > 0);
+    assert!(world.excepted > 0);
 }
 
 #[test]
@@ -448,7 +436,8 @@ fn a_connection_without_requests_is_closed_after_a_minute() {
 
 #[test]
 fn a_proxy_with_two_addresses_is_asked_at_both() {
-    for manner in [Manner::Refuses].into_iter().chain(DEAD) {
+    let refuses = Manner::Answers("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+    for manner in [refuses].into_iter().chain(DEAD) {
         let manners = [(A, manner), (B, Manner::Serves)];
         World::new(&manners, &[A, B], Some("proxy.corp"), POLL_MS).goes_on_at(B, 0);
     }
@@ -466,7 +455,7 @@ fn a_name_server_that_dies_costs_nothing_while_an_address_lives() {
 #[test]
 fn a_failure_is_told_by_the_health_at_once() {
     let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
-    world.set(A, Manner::Fails);
+    world.set(A, FAILS);
     let changes = world.core.cx.stats.health_changes;
     while world.errors() == 0 {
         assert_eq!(world.core.cx.stats.health_changes, changes);
@@ -478,7 +467,8 @@ fn a_failure_is_told_by_the_health_at_once() {
 #[test]
 fn the_health_takes_one_step_when_quotes_come_for_the_first_time() {
     // Also while the time call is on its way.
-    for (more, manner) in [(0, Manner::HangsOnTime), (1000, Manner::Serves)] {
+    let hangs_on_time = Manner::ServesExcept("/api/v3/time", "");
+    for (more, manner) in [(0, hangs_on_time), (1000, Manner::Serves)] {
         let mut world = World::new(&[(A, manner)], &[A], None, POLL_MS);
         world.more = more;
         world.run(2000);
@@ -490,12 +480,13 @@ fn the_health_takes_one_step_when_quotes_come_for_the_first_time() {
 #[test]
 fn the_health_takes_one_step_when_quotes_come_again() {
     // Quotes have failed before any came, or for longer than those that came stay fresh.
+    let fails_quotes = Manner::ServesExcept("/api/v3/ticker", FAILURE);
     for (more, well_ms, manner) in [
-        (0, 0, Manner::FailsQuotes),
-        (0, 10_000, Manner::FailsQuotes),
-        (0, 10_000, Manner::Fails),
-        (0, 0, Manner::Fails),
-        (1000, 10_000, Manner::Fails),
+        (0, 0, fails_quotes),
+        (0, 10_000, fails_quotes),
+        (0, 10_000, FAILS),
+        (0, 0, FAILS),
+        (1000, 10_000, FAILS),
     ] {
         let mut world = World::new(&[(A, Manner::Serves)], &[A], None, POLL_MS);
         world.more = more;
