@@ -4,9 +4,7 @@ use super::sqlite::Database;
 use super::{schema, tables};
 use crate::decimal::Decimal;
 use crate::history::testing::{Model, candle, random_changes, series};
-use crate::history::{
-    Batch, Extent, PAGE, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead, SeriesName,
-};
+use crate::history::{Batch, PAGE, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead, SeriesName};
 use crate::interval::Stored;
 use crate::record::{Candle, Edge, Ticker};
 use crate::rng::Rng;
@@ -72,6 +70,27 @@ fn check(db: &Database, name: &SeriesName, model: &Model, context: &str) {
     assert!(apart, "{context}: {:?}", head.covered);
 }
 
+/// A read of any range has the candles of the model at the edge that it names, and says which slots it has read.
+fn check_part(db: &Database, name: &SeriesName, model: &Model, rng: &mut Rng, context: &str) {
+    let [start, end] = [0, 1].map(|_| rng.below(80) as i64 - 10);
+    let (slots, limit) = (start..end, rng.below(20) as usize);
+    let inside = model.candles.iter().filter(|(slot, _)| slots.contains(slot));
+    let mut expected: Vec<&Candle> = inside.map(|(_, candle)| candle).collect();
+    let has_more = expected.len() > limit;
+    let keep = if rng.below(2) == 0 { Edge::Oldest } else { Edge::Newest };
+    match keep {
+        Edge::Oldest => expected.truncate(limit),
+        Edge::Newest => drop(expected.drain(..expected.len().saturating_sub(limit))),
+    }
+    let rows = read(db, name, slots.clone(), limit, keep);
+    assert!(rows.candles.iter().eq(expected), "{context}: {slots:?} {limit} {keep:?}");
+    assert_eq!(rows.slots != slots, has_more, "{context}: {slots:?} {limit} {keep:?}");
+    let covered = rows.covered.iter().cloned().flatten();
+    let known = model.covered.iter().copied().filter(|slot| rows.slots.contains(slot));
+    assert!(covered.eq(known), "{context}: {slots:?} {limit} {keep:?}");
+    assert_eq!(read(db, &series(Stored::H1), slots, limit, keep).candles, []);
+}
+
 #[test]
 fn what_is_written_is_read_back_whatever_the_order() {
     for seed in 0..60 {
@@ -81,13 +100,21 @@ fn what_is_written_is_read_back_whatever_the_order() {
         let mut model = Model::default();
         for round in 0..40 {
             let mut batch = Batch::default();
-            *batch.of(&name) = random_changes(&mut rng);
+            let evicts = rng.below(5) == 0;
+            match evicts {
+                true => batch.of(&name).evict(rng.below(80) as i64),
+                false => *batch.of(&name) = random_changes(&mut rng),
+            }
             let before = model.candles.clone();
             model.apply(batch.of(&name));
             let written = tables::apply(&db, &batch).expect("sound tables");
             let grown = model.candles.len() as i64 - before.len() as i64;
             assert_eq!(written.inserted as i64 - written.removed as i64, grown);
-            check(&db, &name, &model, &format!("seed {seed} round {round}"));
+            assert!(!evicts || written.evicted == written.removed);
+            assert_eq!(written.extents, [(name.clone(), heads(&db)[0].extent)]);
+            let context = format!("seed {seed} round {round}");
+            check(&db, &name, &model, &context);
+            check_part(&db, &name, &model, &mut rng, &context);
         }
         // All of it once more changes nothing.
         let mut again = Batch::default();
@@ -98,62 +125,6 @@ fn what_is_written_is_read_back_whatever_the_order() {
         let written = tables::apply(&db, &again).expect("sound tables");
         assert_eq!((written.inserted, written.updated, written.removed), (0, 0, 0));
     }
-}
-
-#[test]
-fn an_eviction_takes_the_coverage_with_it() {
-    let db = database();
-    let name = series(Stored::H1);
-    let mut batch = Batch::default();
-    // In every third slot nobody traded.
-    let traded = (0..300).filter(|slot| slot % 3 != 0);
-    let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
-    batch.of(&name).answered(0..300, candles);
-    tables::apply(&db, &batch).expect("sound tables");
-    let evict = |before: i64| {
-        let mut batch = Batch::default();
-        batch.of(&name).evict(before);
-        let mut written = tables::apply(&db, &batch).expect("sound tables");
-        let (series, extent) = written.extents.remove(0);
-        assert_eq!((&series, written.evicted), (&name, written.removed));
-        (extent, written.evicted)
-    };
-    for before in [30, 31, 90, 200] {
-        let (left, _) = evict(before);
-        let head = heads(&db).remove(0);
-        // A covered slot without a candle is still one in which nobody traded.
-        assert_eq!(spans(&head), [(before, 300)]);
-        assert_eq!((left, left.first), (head.extent, Some(before + i64::from(before % 3 == 0))));
-        assert_eq!(head.extent.count, read_all(&db, &name).candles.len() as u64);
-    }
-    assert_eq!(evict(200).1, 0);
-    assert_eq!(evict(i64::MAX), (Extent::default(), 67));
-    assert_eq!(spans(&heads(&db)[0]), []);
-}
-
-#[test]
-fn a_read_takes_from_the_edge_that_it_names() {
-    let (db, name) = filled(Stored::D1, 0..100);
-    let check = |slots: Range<i64>, limit, keep, expected: Range<i64>, more: bool| {
-        let rows = read(&db, &name, slots.clone(), limit, keep);
-        let times = rows.candles.iter().map(|candle| candle.open_time);
-        let expected = expected.map(|slot| Stored::D1.open_of(slot));
-        assert!(times.eq(expected), "{slots:?} {limit} {keep:?}");
-        assert_eq!(rows.slots != slots, more, "{slots:?} {limit} {keep:?}");
-    };
-    check(10..20, 100, Edge::Oldest, 10..20, false);
-    check(10..20, 100, Edge::Newest, 10..20, false);
-    check(10..20, 10, Edge::Newest, 10..20, false);
-    check(10..20, 3, Edge::Oldest, 10..13, true);
-    check(10..20, 3, Edge::Newest, 17..20, true);
-    check(i64::MIN..i64::MAX, 3, Edge::Newest, 97..100, true);
-    check(-5..2, 9, Edge::Oldest, 0..2, false);
-    check(100..200, 9, Edge::Oldest, 0..0, false);
-    let (start, end) = (20, 10);
-    check(start..end, 9, Edge::Oldest, 0..0, false);
-    check(0..5, 0, Edge::Oldest, 0..0, true);
-    let unknown = series(Stored::H1);
-    assert_eq!(read(&db, &unknown, 0..9, 9, Edge::Oldest).candles, []);
 }
 
 #[test]
