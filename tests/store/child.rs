@@ -39,23 +39,6 @@ pub struct Child {
     said: BufReader<std::process::ChildStdout>,
 }
 
-/// What a child said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// The file is open.
-    Opened,
-    /// It is not.
-    Refused(String),
-    /// A batch is on disk.
-    Written(u64),
-    /// A batch is not on disk.
-    Failed(String),
-    /// Something else than a write did not work.
-    Trouble(String),
-    /// Stopped in good order.
-    Stopped,
-}
-
 impl Child {
     /// Starts one.
     pub fn start(task: Task<'_>, change: impl FnOnce(&mut Command)) -> Child {
@@ -85,8 +68,8 @@ impl Child {
         self.process.id()
     }
 
-    /// The next thing it says; `None` when it says nothing more.
-    pub fn next(&mut self) -> Option<Said> {
+    /// The next thing it says ([`work`]); `None` when it says nothing more.
+    pub fn next(&mut self) -> Option<String> {
         loop {
             let mut line = Vec::new();
             if self.said.read_until(b'\n', &mut line).expect("a pipe") == 0 {
@@ -96,29 +79,20 @@ impl Child {
             if !line.ends_with('\n') {
                 return None;
             }
-            let Some((_, text)) = line.trim_end().split_once(MARK) else { continue };
-            let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
-            let rest = rest.to_string();
-            return Some(match word {
-                "opened" => Said::Opened,
-                "refused" => Said::Refused(rest),
-                "written" => Said::Written(rest.parse().expect("a number")),
-                "failed" => Said::Failed(rest),
-                "trouble" => Said::Trouble(rest),
-                "stopped" => Said::Stopped,
-                other => panic!("a child says {other:?}"),
-            });
+            if let Some((_, text)) = line.trim_end().split_once(MARK) {
+                return Some(text.to_string());
+            }
         }
     }
 
     /// Kills it, as `kill -9` does; answers what it had said and nobody had heard yet.
-    pub fn kill(mut self) -> Vec<Said> {
+    pub fn kill(mut self) -> Vec<String> {
         self.process.kill().expect("it is ours");
         self.end().0
     }
 
-    /// Waits for its end.
-    pub fn end(mut self) -> (Vec<Said>, ExitStatus) {
+    /// Waits for its end: what it said until then.
+    pub fn end(mut self) -> (Vec<String>, ExitStatus) {
         let mut rest = Vec::new();
         while let Some(said) = self.next() {
             rest.push(said);
@@ -137,12 +111,9 @@ impl Drop for Child {
 }
 
 /// The number of batches that are known to be on disk, after `from` of an earlier child.
-pub fn written(from: u64, said: &[Said]) -> u64 {
-    let last = said.iter().rev().find_map(|said| match said {
-        Said::Written(number) => Some(number + 1),
-        _ => None,
-    });
-    last.unwrap_or(from)
+pub fn written(from: u64, said: &[String]) -> u64 {
+    let last = said.iter().rev().find_map(|said| said.strip_prefix("written "));
+    last.map_or(from, |number| number.parse::<u64>().expect("a number") + 1)
 }
 
 #[test]
@@ -165,6 +136,8 @@ fn say(text: &str) {
     said.unwrap_or(());
 }
 
+/// Says whether the file is `opened` or `refused`, of each batch that it is `written` or has `failed`, what else
+/// gave `trouble`, and that it has `stopped`.
 fn work(task: Task<'_>) {
     let mut bench = match Bench::try_open(task.path) {
         Ok(bench) => bench,

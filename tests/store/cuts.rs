@@ -7,7 +7,7 @@
 
 use super::bench::Bench;
 use super::child::{Child, Task};
-use super::faults::{Dir, layer};
+use super::faults::{Dir, Note, layer};
 use super::world;
 use crate::support::{Rng, for_each_seed};
 use std::collections::BTreeMap;
@@ -229,7 +229,7 @@ fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
                 let dir = Dir::new();
                 let chance = if all_lost { None } else { Some(&mut *rng) };
                 disk.cut(chance, dir.path());
-                let note = CutNote(at, record);
+                let note = Note(format!("cut after record {at}: {:.200}", format!("{record:?}")));
                 let mut bench = Bench::open(&dir.file());
                 world::check(&mut bench, acknowledged..=acknowledged + 1);
                 drop(note);
@@ -237,16 +237,4 @@ fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
         }
         assert_eq!(acknowledged, BATCHES);
     });
-}
-
-/// Says where it was cut when the test inside panics.
-struct CutNote<'a>(usize, &'a Record);
-
-impl Drop for CutNote<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let record = format!("{:?}", self.1);
-            eprintln!("cut after record {}: {}", self.0, &record[..record.len().min(200)]);
-        }
-    }
 }

@@ -5,7 +5,7 @@
 //! sees what SQLite does and what we do beside it, and nothing of either has to know.
 
 use super::bench::Bench;
-use super::child::{Child, Said, Task, written};
+use super::child::{Child, Task, written};
 use super::support::skipped;
 use super::world;
 use std::io::ErrorKind;
@@ -109,7 +109,7 @@ pub fn layer() -> Option<&'static Path> {
 
 /// What one run came to.
 struct Run {
-    said: Vec<Said>,
+    said: Vec<String>,
     status: ExitStatus,
 }
 
@@ -127,7 +127,8 @@ impl Begin {
         let path = dir.file();
         let (from, to, all) = (0, u64::MAX, false);
         let mut child = Child::start(Task { path: &path, from, to, all }, |_| ());
-        while child.next() != Some(Said::Written(BATCHES - 1)) {}
+        let last = format!("written {}", BATCHES - 1);
+        while child.next().as_ref() != Some(&last) {}
         child.kill();
         // It may have written more than it was asked for: that is cut off with the log.
         let mut bench = Bench::open(&path);
@@ -181,7 +182,7 @@ impl Begin {
         settings.push(("FAULTS_COUNT", count.to_str().expect("a text")));
         let run = self.run(layer, &dir, &settings);
         assert!(run.status.success(), "{:?}", run.said);
-        assert_eq!(run.said.last(), Some(&Said::Stopped));
+        assert_eq!(run.said.last().map(String::as_str), Some("stopped"));
         let count = std::fs::read_to_string(count).expect("it was written");
         count.trim().parse().expect("a number")
     }
@@ -193,7 +194,7 @@ fn each_call(begin: &Begin, settings: &[(&str, &str)], check: impl Fn(u64, &Run)
     let calls = begin.calls(layer, settings);
     assert!(calls > 20, "the layer sees {calls} calls alone");
     for call in 1..=calls {
-        let note = CallNote(call, settings);
+        let note = Note(format!("call {call} with {settings:?}"));
         let dir = begin.dir();
         let at = call.to_string();
         let mut settings = settings.to_vec();
@@ -208,13 +209,13 @@ fn each_call(begin: &Begin, settings: &[(&str, &str)], check: impl Fn(u64, &Run)
     eprintln!("{calls} calls, {settings:?}");
 }
 
-/// Says which call it was when the test inside panics.
-struct CallNote<'a>(u64, &'a [(&'a str, &'a str)]);
+/// Says what was tried when the test inside panics.
+pub struct Note(pub String);
 
-impl Drop for CallNote<'_> {
+impl Drop for Note {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("call {} with {:?}", self.0, self.1);
+            eprintln!("{}", self.0);
         }
     }
 }
