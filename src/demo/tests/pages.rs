@@ -1,83 +1,85 @@
-//! Pages of candles: their ends, and the begin of the history.
+//! Pages of candles: which ones an answer has.
 
+use super::replay::{BEGIN, MINUTE, recorded};
 use super::*;
+use crate::rng::Rng;
+use std::iter::successors;
 
-#[test]
-fn pages_join_without_hole_or_overlap() {
-    let demo = Demo::new(3);
-    for interval in Interval::ALL {
-        let name = interval.name();
-        let page = |range: &str| rows(&demo, "BTCUSDT", name, range, NOW);
-        let whole = page("&limit=100");
-        assert_eq!(whole.len(), 100);
-        for two in whole.windows(2) {
-            assert_eq!(two[0].close_time + 1, two[1].open_time, "{name}");
-            assert_eq!(two[0].close, two[1].open, "{name}");
+/// The open times of a page. Binance ("Kline/Candlestick data") sends the first candles from a start on, and else
+/// the last ones; both ends are included. There are candles from `first` on, but for the one at `gap`, of which the
+/// demo's last ones count the place.
+fn opens(
+    interval: Interval,
+    (first, gap): (i64, i64),
+    (start, end): (Option<i64>, i64),
+    limit: usize,
+) -> Vec<i64> {
+    let is_there = |open: &UnixMs| open.0 != gap;
+    let (first, end) = (UnixMs(first), UnixMs(end));
+    let mut opens: Vec<UnixMs> = match start.map(|it| UnixMs(it).max(first).min(end + 1)) {
+        Some(start) => {
+            let all = successors(Some(interval.open_of(start)), |it| Some(interval.end_of(*it)));
+            let all = all.take_while(|it| *it <= end).skip_while(|it| *it < start);
+            all.filter(is_there).take(limit).collect()
         }
-        for row in &whole {
-            assert_eq!(interval.open_of(UnixMs(row.open_time)).0, row.open_time);
+        None => {
+            let all = successors(Some(interval.open_of(end)), |it| Some(interval.step(*it, -1)));
+            all.take_while(|it| *it >= first).take(limit).filter(is_there).collect()
         }
-        let mut forward: Vec<Row> = Vec::new();
-        let mut from = whole[0].open_time;
-        while forward.len() < 100 {
-            let part = page(&format!("&startTime={from}&limit=7"));
-            from = part.last().unwrap().close_time + 1;
-            forward.extend(part);
-        }
-        assert_eq!(forward, whole, "{name}");
-        let mut backward: Vec<Row> = Vec::new();
-        let mut to = NOW;
-        while backward.len() < 100 {
-            let mut part = page(&format!("&endTime={to}&limit=8"));
-            to = part[0].open_time - 1;
-            part.append(&mut backward);
-            backward = part;
-        }
-        assert_eq!(backward[backward.len() - 100..], whole, "{name}");
-    }
-}
-
-#[test]
-fn ranges_are_inclusive_and_cut_at_their_newer_end() {
-    let demo = Demo::new(3);
-    let hour = 3_600_000;
-    let base = NOW - NOW % hour - 100 * hour;
-    let check = |range: String, first: i64, count: usize| {
-        let found = rows(&demo, "ETHUSDT", "1h", &range, NOW);
-        let opens: Vec<i64> = found.iter().map(|row| (row.open_time - base) / hour).collect();
-        let expected: Vec<i64> = (first..).take(count).collect();
-        assert_eq!(opens, expected, "{range}");
     };
-    let (begin, end) = (base, base + 10 * hour);
-    check(format!("&startTime={begin}&endTime={end}"), 0, 11);
-    check(format!("&startTime={}&endTime={}", begin + 1, end - 1), 1, 9);
-    check(format!("&startTime={begin}&endTime={end}&limit=4"), 0, 4);
-    check(format!("&endTime={end}&limit=4"), 7, 4);
-    check(format!("&startTime={end}&endTime={begin}"), 0, 0);
-    check(format!("&startTime={}", NOW + 1), 0, 0);
-    check(format!("&startTime={begin}&limit=1000"), 0, 101);
-    check(format!("&endTime={}&limit=1", NOW + 500 * hour), 100, 1);
-    check(String::new(), -399, 500);
-    check("&limit=5000".to_owned(), -899, 1000);
-    check("&limit=0".to_owned(), 100, 1);
-    check(format!("&startTime={}", i64::MAX), 0, 0);
-    check(format!("&endTime={}&limit=1", i64::MAX), 100, 1);
+    opens.sort_unstable();
+    opens.into_iter().map(|it| it.0).collect()
 }
 
 #[test]
-fn history_begins_with_the_epoch() {
-    let demo = Demo::new(1);
-    for interval in Interval::ALL {
-        let first = rows(&demo, "BTCUSDT", interval.name(), "&startTime=0&limit=2", NOW);
-        let expected = if interval == Interval::W1 { 4 * DAY_MS } else { 0 };
-        assert_eq!(first[0].open_time, expected);
-        let none = format!("&endTime={}", expected - 1);
-        if expected > 0 {
-            assert_eq!(rows(&demo, "BTCUSDT", interval.name(), &none, NOW), []);
+fn a_page_has_the_first_candles_from_its_start_or_the_last_ones_before_its_end() {
+    let (generated, (played, _)) = (Demo::new(3), recorded(1));
+    for seed in 0..3000 {
+        let mut rng = Rng::new(seed);
+        let is_played = rng.below(3) == 0;
+        let intervals: &[Interval] = match is_played {
+            true => &[Interval::M1, Interval::H1, Interval::D1],
+            false => &Interval::ALL,
+        };
+        let interval = intervals[rng.below(intervals.len() as u64) as usize];
+        let (demo, market) = if is_played { (&played, "XY") } else { (&generated, "BTCUSDT") };
+        let (now, there) = match (is_played, interval) {
+            (true, Interval::D1) => (BEGIN + DAY_MS - 1, (BEGIN - 9 * DAY_MS, -1)),
+            (true, _) => (BEGIN + DAY_MS - 1, (BEGIN, BEGIN + 100 * MINUTE)),
+            // Close to the begin of the history, too.
+            (false, _) => ([NOW, 2 * DAY_MS, 40 * DAY_MS][rng.below(3) as usize], (0, -1)),
+        };
+        let present = interval.open_of(UnixMs(now));
+        let mut time = || match rng.below(6) {
+            0..3 => None,
+            3 => Some([0, i64::MAX][rng.below(2) as usize]),
+            _ => {
+                let open = interval.step(present, rng.below(1200) as i64 - 1100);
+                Some((open.0 + rng.below(3) as i64 - 1).max(0))
+            }
+        };
+        let (start, end) = (time(), time());
+        let limit = [None, Some(0), Some(1), Some(7), Some(5000)][rng.below(5) as usize];
+        let range = [("startTime", start), ("endTime", end), ("limit", limit)];
+        let range = range.map(|(name, it)| it.map_or(String::new(), |it| format!("&{name}={it}")));
+        let found = rows(demo, market, interval.name(), &range.concat(), now);
+        let limit = limit.map_or(500, |it| it.clamp(1, 1000)) as usize;
+        let expected = opens(interval, there, (start, end.map_or(now, |it| it.min(now))), limit);
+        let label = format!("seed {seed} {interval:?} {range:?} at {now}");
+        assert!(found.iter().map(|row| row.open_time).eq(expected), "{label}");
+        // A candle is the same on each page, and begins where the one before ends.
+        for row in [found.first(), found.last()].into_iter().flatten() {
+            let alone = format!("&startTime={}&limit=1", row.open_time);
+            assert_eq!(rows(demo, market, interval.name(), &alone, now), [*row], "{label}");
         }
-        let newest = rows(&demo, "BTCUSDT", interval.name(), "&limit=3", 2 * DAY_MS);
-        assert!(newest.iter().all(|row| row.open_time >= 0));
+        let mut pairs = found.windows(2);
+        assert!(is_played || pairs.all(|two| two[0].close == two[1].open), "{label}");
     }
+}
+
+#[test]
+fn any_time_has_an_answer() {
+    let demo = Demo::new(1);
     for now in [i64::MIN, -1, 0, 999, 1000, DAY_MS, i64::MAX] {
         for interval in Interval::ALL {
             rows(&demo, "BTCUSDT", interval.name(), "&limit=2", now);

@@ -5,12 +5,12 @@ use crate::interval::Stored;
 use crate::record::Candle;
 
 /// Midnight.
-const BEGIN: i64 = 1_790_035_200_000;
-const MINUTE: i64 = 60_000;
+pub(super) const BEGIN: i64 = 1_790_035_200_000;
+pub(super) const MINUTE: i64 = 60_000;
 const HOUR: i64 = 3_600_000;
 
 /// A day of minutes of which one is missing, the hours of half a day, and the days before.
-fn recorded(seed: i64) -> (Demo, Vec<Candle>) {
+pub(super) fn recorded(seed: i64) -> (Demo, Vec<Candle>) {
     let mut market = RecordedMarket::default();
     let candle = |open_time: i64, number: i64| {
         let mut random = RandomStream::new(7, seed as u64, number);
@@ -143,23 +143,4 @@ fn each_source_plays_its_own_candles() {
     assert_eq!(last(&demo, "/one/api/v3/ticker/24hr"), one);
     assert_eq!(last(&demo, "/two/api/v3/ticker/24hr"), two);
     assert_eq!(call(&demo, "/three/api/v3/ticker/24hr", "symbol=XY", BEGIN + HOUR).0, 400);
-}
-
-/// As Binance does ("Kline/Candlestick data"): the first candles at or after `startTime`, however long
-/// before the first one that is.
-#[test]
-fn a_page_from_a_start_has_as_many_candles_as_its_limit() {
-    let (demo, minutes) = recorded(1);
-    let now = BEGIN + DAY_MS - 1;
-    let opens = |range: &str, interval: &str| -> Vec<i64> {
-        rows(&demo, "XY", interval, range, now).iter().map(|it| it.open_time).collect()
-    };
-    let first = opens("&startTime=0&limit=1000", "1m");
-    assert_eq!(first, minutes[..1000].iter().map(|it| it.open_time.0).collect::<Vec<_>>());
-    let over_the_gap = opens(&format!("&startTime={}&limit=3", BEGIN + 99 * MINUTE), "1m");
-    assert_eq!(over_the_gap, [99, 101, 102].map(|it| BEGIN + it * MINUTE));
-    assert_eq!(opens("&startTime=0&limit=1000", "1h").len(), 24);
-    assert_eq!(opens("&startTime=0&limit=2", "1d"), [-9, -8].map(|it| BEGIN + it * DAY_MS));
-    let before = format!("&startTime=0&endTime={}&limit=5", BEGIN - 1);
-    assert_eq!(opens(&before, "1m"), [0i64; 0]);
 }
