@@ -4,7 +4,7 @@ use crate::support::{Launch, skipped};
 use std::process::Command;
 
 /// Runs marketd with these words. A bug would show itself.
-fn run(words: &[&str]) -> (i32, String, String) {
+pub fn run(words: &[&str]) -> (i32, String, String) {
     run_with(words, &[])
 }
 

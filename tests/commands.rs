@@ -1,14 +1,9 @@
 //! The commands beside serving, as a person types them: healthcheck, schema, man, log formats, and those
 //! for the history file.
 
-use crate::support;
-
+use crate::cli::run;
+use crate::support::*;
 use serde_json::{Value, json};
-use support::*;
-
-fn run(words: &[&str]) -> (i32, String, String) {
-    Launch::new(words).run().parts()
-}
 
 #[test]
 fn healthcheck_says_whether_a_marketd_is_ready() {
@@ -120,13 +115,13 @@ fn a_log_as_json_has_one_object_a_line() {
 #[cfg(feature = "sqlite")]
 mod history {
     use super::*;
+    use crate::support::daemon::TempDir;
+    use crate::support::manual::{blocks, commands, has_python, matches, page, python};
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
     use std::process::Command;
     use std::sync::Arc;
-    use support::daemon::TempDir;
-    use support::manual::{blocks, commands, has_python, matches, python};
 
     /// A directory with the history of two symbols of a source that is called `fake`.
     struct History {
@@ -267,9 +262,7 @@ mod history {
     #[test]
     fn the_page_on_data_describes_every_column_and_its_queries_and_scripts_run() {
         let history = History::filled();
-        let page =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/data.md"));
-        let page = page.expect("the page");
+        let page = page("data.md");
         let shell = rusqlite::Connection::open(history.file("history.db")).expect("it is there");
         for view in ["candles", "quotes", "coverage"] {
             let (_, rest) = page.split_once(&format!("view `{view}`")).expect("it is described");
@@ -336,9 +329,8 @@ mod history {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", history.dir.path().display());
         let mut ran = 0;
-        for page in ["data.md", "charts-and-history.md", "backup.md"] {
-            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/docs").join(page);
-            let mut text = std::fs::read_to_string(file).expect("the page");
+        for name in ["data.md", "charts-and-history.md", "backup.md"] {
+            let mut text = page(name);
             for (named, symbol) in ["BTC/USDT", "ETH/USDT"].into_iter().zip(&history.symbols) {
                 text = text.replace(named, symbol);
             }
@@ -359,9 +351,9 @@ mod history {
                     skipped(&format!("a command of the manual: {}", err.trim()));
                     continue;
                 }
-                assert!(output.status.success(), "{page}: {command}\n{err}");
+                assert!(output.status.success(), "{name}: {command}\n{err}");
                 let is_as_shown = shown.is_empty() || matches(&shown, &out);
-                assert!(is_as_shown, "{page}: {command}\n{out}");
+                assert!(is_as_shown, "{name}: {command}\n{out}");
                 ran += 1;
             }
         }

@@ -12,7 +12,7 @@ use marketd::log_targets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use support::manual::{commands, matches};
+use support::manual::{commands, matches, page};
 use support::*;
 
 fn file(name: &str) -> PathBuf {
@@ -179,7 +179,7 @@ fn the_tables_of_the_interface_are_complete() {
     }
     let schemas = components("schemas");
     let codes = set(&schemas["Error"]["properties"]["code"]["enum"]);
-    let page = read(&file("src/docs/http-api.md"));
+    let page = page("http-api.md");
     let listed: BTreeSet<String> = column(&page, 2).into_iter().collect();
     assert!(listed.is_superset(&codes), "{:?}", codes.difference(&listed));
     let fields = set(&schemas["Quote"]["required"]);
@@ -189,7 +189,7 @@ fn the_tables_of_the_interface_are_complete() {
 
 #[test]
 fn the_types_that_a_request_passes_are_in_the_files_that_are_named() {
-    let page = read(&file("src/docs/architecture.md"));
+    let page = page("architecture.md");
     let section = page.split("## The way of a request\n").nth(1).expect("it is there");
     let section = section.split("\n## ").next().unwrap_or_default();
     let (mut last, mut seen) = (String::new(), 0);
@@ -212,7 +212,7 @@ fn the_types_that_a_request_passes_are_in_the_files_that_are_named() {
 
 #[test]
 fn the_tables_of_operations_are_complete() {
-    let page = read(&file("src/docs/operations.md"));
+    let page = page("operations.md");
     let listed = column(&page, 0);
     for name in CloseReason::NAMES {
         assert!(listed.iter().any(|it| it == name), "the reason {name}");
@@ -229,7 +229,7 @@ fn the_tables_of_operations_are_complete() {
 /// The picture of the layers is the table that `tests/tidy/layers.rs` holds the code to, and names every module.
 #[test]
 fn the_picture_of_the_layers_is_the_one_that_is_tested() {
-    let page = read(&file("src/docs/architecture.md"));
+    let page = page("architecture.md");
     let picture = page.split("```text\n").nth(1).expect("a picture");
     let rows = picture.lines().take_while(|line| *line != "```");
     // What stands to the right of the names, or below them, says what they are.

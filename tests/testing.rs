@@ -340,7 +340,7 @@ mod replay {
 
 /// The examples of the manual's page, run as a reader would run them.
 mod examples {
-    use super::manual::{has_python, python};
+    use super::manual::{has_python, page, python};
     use super::*;
     use std::path::Path;
 
@@ -361,8 +361,7 @@ mod examples {
         if __name__ == '__main__': main()\n";
 
     fn blocks(language: &str) -> Vec<String> {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/testing-your-program.md");
-        super::manual::blocks(&std::fs::read_to_string(page).expect("the page"), language)
+        super::manual::blocks(&page("testing-your-program.md"), language)
     }
 
     fn helper(name: &str) -> String {

@@ -51,14 +51,6 @@ fn health(marketd: &Marketd) -> Json {
     answer.exact()
 }
 
-/// Lines of the log with this target, without time, level and target.
-fn lines_of(marketd: &Marketd, target: &str) -> Vec<String> {
-    let mark = format!(" {target}: ");
-    let log = marketd.log();
-    let lines = log.lines().filter_map(|line| line.split_once(&mark));
-    lines.map(|(_, text)| text.to_string()).collect()
-}
-
 #[test]
 fn a_source_that_was_never_reached_is_not_down_before_its_quotes_would_be_stale() {
     let exchange = exchange_of(&["BTC/USDT"]);

@@ -105,6 +105,14 @@ pub fn last_error(marketd: &Marketd) -> String {
     told.text().unwrap_or_default().to_string()
 }
 
+/// Lines of the log with this target, without time, level and target.
+pub fn lines_of(marketd: &Marketd, target: &str) -> Vec<String> {
+    let mark = format!(" {target}: ");
+    let log = marketd.log();
+    let lines = log.lines().filter_map(|line| line.split_once(&mark));
+    lines.map(|(_, text)| text.to_string()).collect()
+}
+
 /// Waits until it says this of it.
 #[track_caller]
 pub fn await_error(marketd: &Marketd, part: &str) {

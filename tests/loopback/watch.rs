@@ -139,13 +139,6 @@ fn the_page_of_metrics_holds_to_the_rules_of_prometheus() {
     assert_eq!(depths.len(), 6);
 }
 
-/// Lines of the access log so far.
-fn access_lines(marketd: &Marketd) -> Vec<String> {
-    let log = marketd.log();
-    let lines = log.lines().filter_map(|line| line.split_once(" access: "));
-    lines.map(|(_, text)| text.to_string()).collect()
-}
-
 /// Asks for some things, and then for `/health` as the last.
 fn ask_around(marketd: &Marketd) {
     get(marketd.addr(), "/api/v1/quotes/BTCUSDT");
@@ -173,7 +166,7 @@ fn the_access_log_has_one_line_an_answer_that_nobody_can_forge_once_it_is_asked_
     ] {
         let marketd = launch.start();
         await_health(&marketd, "ok");
-        let before = access_lines(&marketd).len();
+        let before = lines_of(&marketd, "access").len();
         ask_around(&marketd);
         if !is_logged {
             let ended = marketd.stop(LONG).stderr;
@@ -181,7 +174,7 @@ fn the_access_log_has_one_line_an_answer_that_nobody_can_forge_once_it_is_asked_
             continue;
         }
         let lines = eventually(LONG, || {
-            let lines = access_lines(&marketd).split_off(before);
+            let lines = lines_of(&marketd, "access").split_off(before);
             (lines.last()?.contains("\"/health\"") && lines.len() >= 8).then_some(lines)
         });
         // A line that waited for health may still have come behind the count.

@@ -40,6 +40,11 @@ struct Client {
     closed: bool,
 }
 
+/// An address of a client.
+pub fn at(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
 /// What a run came to.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {

@@ -1,6 +1,6 @@
 //! Every limit of a client's connection at one below, at it, and one above.
 
-use crate::requests::bench::Bench;
+use crate::requests::bench::{Bench, at};
 use crate::requests::table::PROBE;
 use crate::support::count;
 use marketd::config::Limits;
@@ -10,6 +10,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 const GET: &str = "GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// A request for something long.
+const DOCUMENT: &str = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// A request that is not whole.
+const HALF: &str = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
 
 /// Sends it whole, in two halves, in pieces of seven, and byte by byte unless it is long: the same, and as
 /// expected.
@@ -267,16 +273,15 @@ fn what_all_clients_together_leave_unread_has_a_limit() {
         let more = (0..500).map(|at| format!("A{at}/USDT"));
         config.sources[0].symbols.extend(more);
     });
-    let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
     let list = "GET /api/v1/categories/usdt/markets HTTP/1.1\r\nHost: h\r\n\r\n";
     let tick = Duration::from_millis(1);
     let steady = bench.connect_with(0);
-    bench.send(steady, document.as_bytes());
+    bench.send(steady, DOCUMENT.as_bytes());
     let mut rude = Vec::new();
     let mut turned_away = 0;
     for _ in 0..100 {
         let key = bench.connect_with(0);
-        bench.send(key, document.repeat(5).as_bytes());
+        bench.send(key, DOCUMENT.repeat(5).as_bytes());
         rude.push(key);
         bench.pass(tick);
         // Slowly, and always a little.
@@ -332,7 +337,6 @@ const ANY: &[u8] = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
 
 #[test]
 fn at_the_limit_the_address_that_holds_most_makes_room_for_the_others() {
-    let at = |text: &str| text.parse::<IpAddr>().expect("an address");
     let (greedy, other) = (at("192.0.2.1"), at("192.0.2.2"));
     let limits = Limits { max_connections: 4, ..Limits::default() };
     let mut bench = Bench::new(limits);
@@ -372,7 +376,6 @@ fn at_the_limit_the_address_that_holds_most_makes_room_for_the_others() {
 
 #[test]
 fn at_the_limit_of_streams_the_address_with_most_makes_room_for_the_others() {
-    let at = |text: &str| text.parse::<IpAddr>().expect("an address");
     let (greedy, other) = (at("192.0.2.1"), at("192.0.2.2"));
     let mut bench = Bench::new(Limits { streams: 3, ..Limits::default() });
     let stream = b"GET /api/v1/stream?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -439,7 +442,6 @@ fn connections_in_all_have_a_limit() {
 
 #[test]
 fn connections_of_one_address_have_a_limit_where_one_is_set() {
-    let at = |text: &str| text.parse::<IpAddr>().expect("an address");
     let limits = Limits { connections_per_address: 2, ..Limits::default() };
     let mut bench = Bench::new(limits);
     let (here, there) = (at("192.0.2.1"), at("192.0.2.2"));
@@ -477,26 +479,24 @@ fn connections_of_one_address_have_a_limit_where_one_is_set() {
 fn from_half_of_that_on_who_takes_nothing_goes_and_who_reads_stays() {
     let limits = Limits { output_total: 1_048_576, ..Limits::default() };
     let mut bench = Bench::new(limits.clone());
-    let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
-    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
     // Half of them have begun a request that never comes whole: they are in nobody's way, and yet
     // their answers wait.
     let mut rude = Vec::new();
     while figure(&mut bench, "bytesPending") <= limits.output_total / 2 {
         let key = bench.connect_with(0);
         let raw = match rude.len() % 2 {
-            0 => document.to_string(),
-            _ => GET.repeat(90) + body,
+            0 => DOCUMENT.to_string(),
+            _ => GET.repeat(90) + HALF,
         };
         bench.send(key, raw.as_bytes());
         rude.push(key);
     }
     let steady = bench.connect_with(0);
-    bench.send(steady, document.as_bytes());
+    bench.send(steady, DOCUMENT.as_bytes());
     for _ in 0..25 {
         // What is at hand is sent, packed or not.
         let key = bench.connect();
-        let packed = document.replace("\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n");
+        let packed = DOCUMENT.replace("\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n");
         bench.send(key, packed.as_bytes());
         bench.pass(Duration::from_millis(100));
         assert!(bench.got(key).starts_with(b"HTTP/1.1 200 OK\r\n"));
@@ -518,12 +518,11 @@ fn who_leaves_a_request_half_sent_does_not_have_others_closed_in_his_stead() {
         ..Limits::default()
     };
     let mut bench = Bench::new(limits.clone());
-    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
     let steady = bench.connect_with(0);
     bench.send(steady, GET.repeat(20).as_bytes());
     for _ in 0..100 {
         let key = bench.connect_with(0);
-        bench.send(key, (GET.repeat(90) + body).as_bytes());
+        bench.send(key, (GET.repeat(90) + HALF).as_bytes());
         bench.pass(Duration::from_millis(1));
         bench.feed(steady, 10);
         let pending = figure(&mut bench, "bytesPending");

@@ -1,18 +1,13 @@
 //! The rate limit: what an address has left, who is turned back, and whose request it was.
 
-use crate::requests::bench::Bench;
+use crate::requests::bench::{Bench, at};
 use marketd::config::{Limits, Network};
 use marketd::table::Key;
-use std::net::IpAddr;
 use std::time::Duration;
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn at(text: &str) -> IpAddr {
-    text.parse().expect("an address")
-}
 
 /// One request a second, three at once; a trusted proxy at 10.0.0.1.
 fn bench() -> Bench {

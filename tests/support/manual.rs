@@ -2,6 +2,13 @@
 
 use std::process::Command;
 
+/// The text of a page.
+#[track_caller]
+pub fn page(name: &str) -> String {
+    let file = format!("{}/src/docs/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&file).unwrap_or_else(|fault| panic!("{file}: {fault}"))
+}
+
 /// The blocks of this language.
 pub fn blocks(text: &str, language: &str) -> Vec<String> {
     let mark = format!("```{language}\n");

@@ -132,10 +132,6 @@ impl<'a> Schemas<'a> {
                     }
                     true
                 }
-                "allOf" => {
-                    rule.items().iter().for_each(|rule| self.check(rule, value, at, faults));
-                    true
-                }
                 "oneOf" => {
                     let fits = |rule: &&Json| self.faults(rule, value).is_empty();
                     rule.items().iter().filter(fits).count() == 1
