@@ -21,20 +21,10 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     assert_eq!(err.lines().count(), 1);
     // The address of the health itself, a base path, and what listens there but is no marketd.
     assert_eq!(run(&["healthcheck", &format!("{url}/health/live")]).0, 0);
-    let drips = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = format!("http://{}", drips.local_addr().expect("it is bound"));
-    let dripping = std::thread::spawn(move || {
-        let (mut stream, _) = drips.accept()?;
-        stream.set_read_timeout(Some(std::time::Duration::from_millis(100)))?;
-        (0..600).try_for_each(|_| {
-            // A pause, but for the request.
-            let _ = std::io::Read::read(&mut stream, &mut [0; 1024]);
-            std::io::Write::write_all(&mut stream, b"H")
-        })
-    });
-    let (code, _, err) = run(&["healthcheck", &address]);
+    let drips = FakeExchange::start(|_| Reply::json("H".repeat(600)));
+    drips.fault(Fault::Slowly { bytes: 1, pause: std::time::Duration::from_millis(100) });
+    let (code, _, err) = run(&["healthcheck", &drips.url()]);
     assert_eq!((code, err.ends_with(": timed out\n")), (1, true), "{err}");
-    assert!(dripping.join().expect("no panic").is_err(), "it has waited for a minute");
     let based = Launch::new(&["--demo"])
         .config(json!({ "basePath": "/b", "ecosystemBasePath": "/b", "data": ":memory:" }));
     let based = based.start();

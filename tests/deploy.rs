@@ -1,11 +1,9 @@
 //! The files in `scripts/deploy`: the example configurations are good, and what the alerts and the dashboard
 //! ask for is told by a running marketd.
 
-use crate::support;
-
+use crate::support::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use support::*;
 
 fn deployed(name: &str) -> (PathBuf, String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/deploy").join(name);

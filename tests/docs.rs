@@ -4,16 +4,14 @@
 //! The configuration's keys and examples are tested beside the code that reads them.
 
 use crate::loopback::contract::{components, document};
-use crate::support;
-
+use crate::support::manual::{commands, matches, page};
+use crate::support::*;
 use marketd::core::CloseReason;
 use marketd::http::unpacked;
 use marketd::log_targets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use support::manual::{commands, matches, page};
-use support::*;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)

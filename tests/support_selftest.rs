@@ -2,11 +2,9 @@
 //! that takes what is no answer, a process that outlives its test. What else it does, the tests that use it
 //! show.
 
-use crate::support;
-
+use crate::support::*;
 use std::collections::HashSet;
 use std::time::Duration;
-use support::*;
 
 const BODY: &str = r#"[{"symbol":"A","price":"1.50"},{"symbol":"B","price":"2"}]"#;
 
@@ -31,44 +29,35 @@ fn framed(framing: Framing) -> Fault {
 }
 
 #[test]
-fn faults_that_answer_answer_as_ordered() {
-    let check = |fault: Fault, status: u16, body: &str| {
+fn faults_do_to_an_answer_what_is_ordered() {
+    let check = |fault: Fault, expected: Result<(u16, &str), ClientError>| {
         let told = format!("{fault:?}");
-        let answer = outcome(fault).unwrap_or_else(|error| panic!("{told}: {error}"));
-        assert_eq!((answer.status, answer.text()), (status, body), "{told}");
-        answer
+        let found = outcome(fault);
+        let found = found.as_ref().map(|answer| (answer.status, answer.text()));
+        assert_eq!(found, expected.as_ref().copied(), "{told}");
     };
-    check(framed(Framing::Chunked(vec![1, 7, 3])), 200, BODY);
-    check(framed(Framing::Chunked(vec![100_000])), 200, BODY);
-    let answer = check(Fault::UntilClose, 200, BODY);
-    assert_eq!(answer.header("Content-Length"), None);
-    check(framed(Framing::LengthOff(-1)), 200, &BODY[..BODY.len() - 1]);
-    check(Fault::EmptyList, 200, "[]");
-    check(Fault::Slowly { bytes: 1, pause: Duration::from_micros(10) }, 200, BODY);
-    check(Fault::Instead(Reply::status(503, "gone")), 503, "gone");
-    assert_eq!(outcome(Fault::Status(418)).unwrap().status, 418);
-    let answer = outcome(Fault::TooManyRequests(Some("7".to_string()))).unwrap();
-    assert_eq!((answer.status, answer.header("Retry-After")), (429, Some("7")));
-    let answer = outcome(Fault::TooManyRequests(None)).unwrap();
-    assert_eq!((answer.status, answer.header("Retry-After")), (429, None));
-}
-
-#[test]
-fn faults_that_break_an_answer_break_it_where_ordered() {
-    let half = &BODY[..BODY.len() / 2];
-    let check = |fault: Fault, expected: ClientError| {
-        let told = format!("{fault:?}");
-        assert_eq!(outcome(fault).unwrap_err(), expected, "{told}");
-    };
-    let (none, part) = (String::new(), half.to_string());
-    check(Fault::Silence, ClientError::TimedOut(none.clone()));
-    check(Fault::NoAnswer(End::Close), ClientError::Closed(none.clone()));
-    check(Fault::NoAnswer(End::Reset), ClientError::Reset(none));
-    check(Fault::HalfThen(End::Close), ClientError::Closed(part.clone()));
-    check(Fault::HalfThen(End::Stall), ClientError::TimedOut(part));
+    check(framed(Framing::Chunked(vec![1, 7, 3])), Ok((200, BODY)));
+    check(framed(Framing::Chunked(vec![100_000])), Ok((200, BODY)));
+    check(framed(Framing::LengthOff(-1)), Ok((200, &BODY[..BODY.len() - 1])));
+    check(framed(Framing::LengthOff(5)), Err(ClientError::Closed(BODY.to_string())));
+    check(Fault::EmptyList, Ok((200, "[]")));
+    check(Fault::Slowly { bytes: 1, pause: Duration::from_micros(10) }, Ok((200, BODY)));
+    check(Fault::Instead(Reply::status(503, "gone")), Ok((503, "gone")));
+    let (none, half) = (String::new(), BODY[..BODY.len() / 2].to_string());
+    check(Fault::Silence, Err(ClientError::TimedOut(none.clone())));
+    check(Fault::NoAnswer(End::Close), Err(ClientError::Closed(none.clone())));
+    check(Fault::NoAnswer(End::Reset), Err(ClientError::Reset(none)));
+    check(Fault::HalfThen(End::Close), Err(ClientError::Closed(half.clone())));
+    check(Fault::HalfThen(End::Stall), Err(ClientError::TimedOut(half)));
     // A reset may overtake the bytes before it.
     assert!(matches!(outcome(Fault::HalfThen(End::Reset)), Err(ClientError::Reset(_))));
-    check(framed(Framing::LengthOff(5)), ClientError::Closed(BODY.to_string()));
+    let answer = outcome(Fault::UntilClose).unwrap();
+    assert_eq!((answer.text(), answer.header("Content-Length")), (BODY, None));
+    assert_eq!(outcome(Fault::Status(418)).unwrap().status, 418);
+    for after in [Some("7"), None] {
+        let answer = outcome(Fault::TooManyRequests(after.map(str::to_string))).unwrap();
+        assert_eq!((answer.status, answer.header("Retry-After")), (429, after));
+    }
 }
 
 #[test]
@@ -108,17 +97,11 @@ fn the_client_takes_no_answer_that_is_not_right() {
     check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", bad);
 }
 
-/// A stand-in for the daemon that says where it listens, and what to do at SIGTERM.
-fn stand_in(script: &str) -> Launch {
-    let launch = Launch::new(&[]).program("/bin/sh");
-    let path = launch.file("stand-in.sh", script);
-    launch.arg(&path.to_string_lossy())
-}
-
 #[test]
 fn a_process_is_killed_when_it_is_let_go() {
-    let marketd =
-        stand_in("trap '' TERM; echo 'listening on http://[::1]:99' >&2; exec sleep 3600").start();
+    // A stand-in for the daemon that says where it listens, and stays at SIGTERM.
+    let script = "trap '' TERM; echo 'listening on http://[::1]:99' >&2; exec sleep 3600";
+    let marketd = Launch::new(&["-c", script, "stand-in"]).program("/bin/sh").start();
     assert_eq!(marketd.addr().to_string(), "[::1]:99");
     let proc = format!("/proc/{}", marketd.pid());
     assert!(std::path::Path::new(&proc).exists());

@@ -36,11 +36,6 @@ fn responses() -> Vec<Described> {
     document()["paths"].keys().into_iter().flat_map(of_path).collect()
 }
 
-/// The schema of its body; `None` without a body in JSON.
-fn schema_of(response: &'static Json) -> Option<&'static Json> {
-    Some(&response.get("content")?.get("application/json")?["schema"])
-}
-
 /// The examples of its body, each with its target.
 fn examples_of(response: &'static Json) -> Vec<(&'static str, &'static Json)> {
     let content = response.get("content").and_then(|it| it.get("application/json"));
@@ -75,7 +70,7 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
                 await_answer(addr, target, |answer| answer.header("ETag").is_some() == has_tag);
             assert_eq!(answer.status.to_string(), status, "{target}: {}", answer.text());
             as_described(&answer);
-            let schema = schema_of(response).expect("a schema");
+            let schema = &response["content"]["application/json"]["schema"];
             let faults = schemas(decimals_of(target)).faults(schema, value);
             assert!(faults.is_empty(), "the example of {target}: {faults:#?}");
             // What does not depend on the time is the same to the last byte.

@@ -6,7 +6,6 @@ use serde_json::json;
 use std::net::SocketAddr;
 
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-
 const HAS_PAGE: bool = cfg!(feature = "page");
 
 /// The paths that an index names.

@@ -7,11 +7,6 @@ use std::collections::BTreeMap;
 
 const BTC_ETH: &str = "/api/v1/stream?symbols=BTCUSDT,ETHUSDT";
 
-/// A price of a market from now on.
-fn set_price(exchange: &Binance, id: &str, last: &str) {
-    exchange.patch_ticker(id, "lastPrice", &format!("\"{last}\""));
-}
-
 fn last(event: &ServerEvent) -> String {
     event.exact()["last"].to_string()
 }
@@ -183,7 +178,7 @@ fn the_head_alone_and_a_client_of_http_1_0_are_served() {
     let mut stream = EventSource::request(addr, &pair);
     stream.until(|event| is_quote(event, "ETH/USDT", "1.5"));
     stream.client().send_get("/health").expect("it is read");
-    set_price(&exchange, "ETHUSDT", "6");
+    exchange.patch_ticker("ETHUSDT", "lastPrice", "\"6\"");
     stream.until(|event| is_quote(event, "ETH/USDT", "6"));
     assert_eq!(metrics(&marketd)["streams"]["open"], 2);
     drop(stream);
@@ -303,27 +298,6 @@ fn a_silent_stream_says_that_it_is_alive_and_one_that_takes_nothing_is_closed() 
 
 /// A market of those that are made up.
 const BTC_ETH_OF_MANY: &str = "/api/v1/stream?symbols=BTCUSDT";
-
-#[test]
-fn a_reader_that_keeps_up_sees_every_price_and_none_again_after_a_newer_one() {
-    let (exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
-    let mut streams = ["BTCUSDT,ETHUSDT", "*", "BTCUSDT&source=fake"]
-        .map(|list| EventSource::open(marketd.addr(), &format!("/api/v1/stream?symbols={list}")));
-    let mut before = "1.5".to_string();
-    for price in ["2", "3", "5", "7", "2"] {
-        set_price(&exchange, "BTCUSDT", price);
-        for stream in &mut streams {
-            let is_btc = |event: &ServerEvent| event.name == "quote" && symbol(event) == "BTC/USDT";
-            let mut shown = before.clone();
-            while shown != price {
-                assert_eq!(shown, before);
-                shown = last(&stream.until(is_btc));
-            }
-        }
-        before = price.to_string();
-    }
-    assert_eq!(metrics(&marketd)["streams"]["conflated"], 0);
-}
 
 #[test]
 fn the_access_log_has_a_line_at_the_end_of_a_stream() {

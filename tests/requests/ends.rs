@@ -35,7 +35,6 @@ enum Step {
 
 const IDLE: Step = Step::In(|limits| limits.idle_timeout);
 const HEAD: Step = Step::In(|limits| limits.head_timeout);
-
 const HALF: Step = Step::Send(GET.split_at(20).0);
 const THREE: Step = Step::Send(
     b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\nGET /health/live HTTP/1.1\r\nHost: h\r\n\r\n\
@@ -119,9 +118,13 @@ fn check_deadline(bench: &mut Bench, key: Key, span: Duration, reason: CloseReas
     let before = bench.summary(key);
     bench.pass(span - Duration::from_millis(1));
     assert_eq!(bench.summary(key), before, "before its time");
+    assert!(!bench.is_closed(key));
     bench.pass(SWEEP + Duration::from_millis(2));
     let told = if reason == CloseReason::IdleTimeout { "" } else { "408 request_timeout, " };
-    assert_eq!(bench.summary(key), before.replace("open", &format!("{told}shut")));
+    // One that lingers was shut before.
+    let after = before.replace("open", &format!("{told}shut"));
+    assert_eq!(bench.summary(key), after);
+    assert!(after != before || bench.is_closed(key));
 }
 
 #[test]
@@ -131,8 +134,9 @@ fn every_end_is_counted_under_its_reason_and_every_reason_is_some_end() {
     }
     // The last time it breaks only after the reason was known.
     for bad in BAD {
-        for end in [Step::End, Step::Ages, Step::Reset] {
-            check(CloseReason::BadRequest, &[Step::Send(bad), end]);
+        for end in [Step::End, Step::Ages, Step::Reset, Step::In(|limits| limits.linger)] {
+            // What the client still sends is read.
+            check(CloseReason::BadRequest, &[Step::Send(bad), Step::Send(&[b'x'; 100_000]), end]);
         }
     }
     // Those in which the service itself has no room: `limits.rs`.

@@ -314,24 +314,6 @@ fn what_all_clients_together_leave_unread_has_a_limit() {
     bench.check_empty();
 }
 
-#[test]
-fn a_lingering_connection_ends_by_itself() {
-    let limits = Limits::default();
-    let mut bench = Bench::new(limits.clone());
-    let key = bench.connect();
-    bench.send(key, b"GARBAGE\r\n\r\n");
-    assert_eq!(bench.summary(key), "400 bad_request, shut");
-    assert!(!bench.is_closed(key), "what the client still sends is read");
-    for _ in 0..10 {
-        bench.send(key, &[b'x'; 10_000]);
-    }
-    bench.pass(limits.linger - Duration::from_millis(1));
-    assert!(!bench.is_closed(key));
-    bench.pass(SWEEP + Duration::from_millis(2));
-    assert!(bench.is_closed(key));
-    bench.check_empty();
-}
-
 /// A request that a full service refuses.
 const ANY: &[u8] = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
 

@@ -6,7 +6,6 @@ use marketd::table::Key;
 use std::time::Duration;
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
-
 const SECOND: Duration = Duration::from_secs(1);
 
 /// One request a second, three at once; a trusted proxy at 10.0.0.1.

@@ -347,7 +347,8 @@ impl Inner {
     ) -> io::Result<Option<End>> {
         let mut pace = None;
         let mut budget = usize::MAX;
-        let mut end = reply.ends_connection().then_some(End::Close);
+        let mut end = matches!(reply.framing, Framing::UntilClose | Framing::LengthOff(_))
+            .then_some(End::Close);
         match &reply.delivery {
             Delivery::AtOnce => {}
             Delivery::Slowly { bytes, pause } => pace = Some((*bytes, *pause)),
@@ -359,7 +360,8 @@ impl Inner {
             }
         }
         // A connection that breaks does not say so before.
-        let announced = asked.wants_close() || reply.framing == Framing::UntilClose;
+        let announced = message::lists(&asked.fields, "Connection", "close")
+            || reply.framing == Framing::UntilClose;
         if announced && end.is_none() {
             end = Some(End::Close);
         }
@@ -502,9 +504,5 @@ impl Asked {
     /// A header field; its case does not matter.
     pub fn field(&self, name: &str) -> Option<&str> {
         message::field(&self.fields, name)
-    }
-
-    fn wants_close(&self) -> bool {
-        message::lists(&self.fields, "Connection", "close")
     }
 }

@@ -150,11 +150,6 @@ impl Reply {
         self
     }
 
-    /// Whether the connection cannot go on after it.
-    pub fn ends_connection(&self) -> bool {
-        matches!(self.framing, Framing::UntilClose | Framing::LengthOff(_))
-    }
-
     /// The head as it leaves; `closes`: it announces the close of the connection.
     pub fn head(&self, closes: bool) -> String {
         let mut head = format!("HTTP/1.1 {} Some Status\r\n", self.status);
