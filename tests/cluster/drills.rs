@@ -6,7 +6,7 @@ use crate::cluster::engine::{STALE, await_reunion, settled};
 use crate::cluster::roles::SAME;
 use crate::cluster::world::*;
 use crate::support::*;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[test]
 fn a_forged_entry_or_epoch_is_outlived() {
@@ -25,23 +25,10 @@ fn a_forged_entry_or_epoch_is_outlived() {
     }
     world.await_news(0, LONG);
     let follower = 1 - world.await_roles()[0];
-    let commands = || {
-        let told = world.redis.ask(&["INFO", "stats"]).text().expect("a text");
-        let count = told.split("total_commands_processed:").nth(1).expect("it is told");
-        count.split('\r').next().and_then(|it| it.parse::<i64>().ok()).expect("a count")
-    };
-    let in_a_second = || {
-        let (count, begin) = (commands(), Instant::now());
-        pass(Duration::from_secs(1));
-        (commands() - count) as u128 * 1000 / begin.elapsed().as_millis()
-    };
-    let usual = in_a_second();
     for epoch in ["18446744073709551615", "-1", "x", "7"] {
         let before = world.nodes[follower].role(0).map(|role| role.epoch);
         world.redis.ask(&["HSET", "{marketd}:s0:lease", "epoch", epoch]);
         await_reunion(&world);
-        let rate = in_a_second();
-        assert!(rate < 2 * usual, "{rate} commands a second, {usual} before");
         eventually(LONG, || {
             let after = world.nodes[follower].role(0).map(|role| role.epoch);
             (after > before).then_some(())

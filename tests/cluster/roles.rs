@@ -1,5 +1,6 @@
 //! Who polls, who follows, and that nobody can tell the difference.
 
+use crate::cluster::engine::settled;
 use crate::cluster::world::*;
 use crate::support::*;
 
@@ -163,21 +164,6 @@ fn two_clusters_share_a_redis_by_their_prefixes() {
     assert!(ours > 0 && theirs > 0 && ours + theirs == keys.len(), "{keys:?}");
 }
 
-/// Two nodes whose quotes are soon stale, or soon frozen.
-fn impatient() -> Option<World> {
-    let mut world = World::new(1)?;
-    world.backfill = 0;
-    for _ in 0..2 {
-        world.add_to(world.redis.addr(), &|mut config| {
-            config["sources"][0]["staleAfterMs"] = 1500.into();
-            config["sources"][0]["frozenAfterMs"] = 3000.into();
-            config
-        });
-    }
-    world.await_roles();
-    Some(world)
-}
-
 /// Waits until every node says that its quotes are stale.
 #[track_caller]
 fn await_stale(world: &World) {
@@ -189,7 +175,7 @@ fn await_stale(world: &World) {
 
 #[test]
 fn an_exchange_that_fails_or_is_frozen_is_told_of_by_every_node() {
-    let Some(world) = impatient() else { return };
+    let Some(world) = settled(2) else { return };
     let (turns, exchange) = (world.turns(0), &world.exchanges[0]);
     exchange.fault(Fault::Status(500));
     await_stale(&world);

@@ -131,9 +131,12 @@ impl World {
         let launch = self.launch(&gate);
         launch.file("dialect.json", self.dialect());
         let sources = self.exchanges.iter().enumerate().map(|(at, exchange)| {
+            let url = format!("http://s{at}.test:{}", exchange.addr().port());
+            let [poll, stale] = [self.poll, self.stale].map(|it| it.as_millis() as u64);
             json!({
-                "id": format!("s{at}"), "dialect": "dialect.json", "url": format!("http://s{at}.test:{}", exchange.addr().port()),
-                "pollMs": self.poll.as_millis() as u64, "staleAfterMs": self.stale.as_millis() as u64, "symbols": ["BTC/USDT", "ETH/USDT"], "quoteAssets": ["*"],
+                "id": format!("s{at}"), "dialect": "dialect.json", "url": url, "pollMs": poll,
+                "staleAfterMs": stale, "frozenAfterMs": 2 * stale,
+                "symbols": ["BTC/USDT", "ETH/USDT"], "quoteAssets": ["*"],
             })
         });
         let depth = |keep: i64| json!({ "keep": keep, "backfill": self.backfill });

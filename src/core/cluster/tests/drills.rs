@@ -85,16 +85,18 @@ fn a_forged_epoch_costs_nobody_more_than_its_entry() {
             world.agrees(2100);
         }
     }
-    let before = world.epoch(0);
-    let lease = world.model.hashes.get_mut(LEASE).expect("it was taken");
-    lease.insert("epoch".to_string(), u64::MAX.to_string());
-    let asked = world.model.asked;
-    world.run(6000);
-    assert!(world.model.asked - asked < 2500, "{} commands", world.model.asked - asked);
-    world.ends_with_one_collector_each();
-    assert!(world.epoch(0) > before);
-    world.run(5000);
-    world.agrees(2100);
+    for epoch in [&*u64::MAX.to_string(), "-1", "x", "7"] {
+        let before = world.epoch(0);
+        let lease = world.model.hashes.get_mut(LEASE).expect("it was taken");
+        lease.insert("epoch".to_string(), epoch.to_string());
+        let asked = world.model.asked;
+        world.run(6000);
+        assert!(world.model.asked - asked < 2500, "{} commands", world.model.asked - asked);
+        world.ends_with_one_collector_each();
+        assert!(world.epoch(0) > before, "{epoch}");
+        world.run(5000);
+        world.agrees(2100);
+    }
 }
 
 #[test]
