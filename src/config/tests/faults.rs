@@ -1,6 +1,7 @@
 //! Faults of the file: each names its place, and what was expected there.
 
 use super::*;
+use crate::rng::Rng;
 
 /// Files, and their faults behind `>`.
 const FILES: &str = r#"
@@ -229,13 +230,8 @@ fn a_file_of_brackets_is_a_fault_and_no_overflow_of_the_stack() {
 /// 4000 files that are nearly good, from one seed.
 #[test]
 fn a_damaged_file_is_read_to_its_end_and_every_fault_is_one_line() {
-    let mut state: u64 = 1;
-    let mut random = |below: usize| {
-        // Knuth's MMIX generator: its high bits are good enough to choose damage.
-        state = state.wrapping_mul(6_364_136_223_846_793_005);
-        state = state.wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut rng = Rng::new(1);
+    let mut random = |below: usize| rng.below(below as u64) as usize;
     let pieces = [
         "", "\"", "{", "}", "[", "]", ",", ":", "null", "-1", "1e999", "\\ud800", "\u{9b}",
         "\u{7f}", "x",

@@ -2,7 +2,7 @@
 //! made-up ones every habit that the machine knows.
 
 use super::habits::{ASSETS, NAMED, ROWS};
-use super::testing::{BINANCE, Notes, SAMPLE, candles, read, read_with};
+use super::testing::{BINANCE, Notes, SAMPLE, candles, read};
 use crate::decimal::Decimal;
 use crate::exchange::{Call, Dialect, ItemFault, ReadError};
 use crate::interval::Stored;
@@ -212,7 +212,7 @@ pub(super) fn reads(dialect: &'static Dialect, call: &str, body: &str) -> String
         "markets" => Call::Markets,
         _ => candles(interval.expect("a call"), 0, 0, 0),
     };
-    let (notes, end) = read_with(dialect, &call, body, word.parse().unwrap_or(200));
+    let (notes, end) = read(dialect, &call, body, word.parse().unwrap_or(200));
     shown(&notes, &end)
 }
 
@@ -237,7 +237,7 @@ fn a_bad_ticker_is_rejected_alone() {
     let check = |bad: &str, id: Option<&str>, field, fault| {
         let body =
             format!(r#"[{{"symbol":"A","lastPrice":"1"}},{bad},{{"symbol":"B","lastPrice":"2"}}]"#);
-        let (notes, end) = read(&BINANCE, &Call::Tickers, &body);
+        let (notes, end) = read(&BINANCE, &Call::Tickers, &body, 200);
         assert_eq!(end, Ok(()), "{bad}");
         assert_eq!(notes.rejected, [(id.map(str::to_owned), field, fault)], "{bad}");
         let ids: Vec<_> = notes.tickers.iter().map(|(id, _)| id.as_str()).collect();

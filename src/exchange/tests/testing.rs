@@ -74,17 +74,8 @@ impl Sink for Notes {
     }
 }
 
-/// Reads a body with status 200 at once and split at every place: always the same end, and the
-/// same items where they may be used.
+/// Reads a body at once and split at every place: always the same end, and the same items where they may be used.
 pub(in crate::exchange) fn read(
-    dialect: &'static Dialect,
-    call: &Call<'_>,
-    body: &str,
-) -> (Notes, Result<(), ReadError>) {
-    read_with(dialect, call, body, 200)
-}
-
-pub(in crate::exchange) fn read_with(
     dialect: &'static Dialect,
     call: &Call<'_>,
     body: &str,

@@ -25,11 +25,6 @@ fn end_list(catalog: &mut Catalog, source: SourceId, now: UnixMs) -> Result<List
     Ok(catalog.refresh_list(source, now))
 }
 
-/// Remembers these symbols of a source.
-fn remember(catalog: &mut Catalog, source: SourceId, symbols: &[SymbolId]) {
-    catalog.remember(source, symbols.to_vec());
-}
-
 /// Hands a whole list over.
 fn list(catalog: &mut Catalog, source: SourceId, markets: &[&str], now: UnixMs) -> ListChange {
     catalog.drop_list(source);
@@ -76,10 +71,10 @@ fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
     let [btc, eth, luna, eur] =
         ["BTC/USDT", "ETH/USDT", "LUNA/USDT", "BTC/EUR"].map(|text| number(&mut catalog, text));
     // A does not want euros.
-    remember(&mut catalog, A, &[eur]);
+    catalog.remember(A, vec![eur]);
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC");
     assert_eq!(catalog.version(), version);
-    remember(&mut catalog, A, &[luna, eth, btc, eth]);
+    catalog.remember(A, vec![luna, eth, btc, eth]);
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT LUNA/USDT");
     assert!(catalog.version() > version);
     assert_eq!(catalog.sources_of(luna), [A]);
@@ -100,9 +95,9 @@ fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list() {
     let ids: Vec<SymbolId> =
         names.iter().map(|name| catalog.number_of(name).expect("a name")).collect();
     list(&mut catalog, A, &names[..10], T1);
-    remember(&mut catalog, A, &ids[..10]);
+    catalog.remember(A, ids[..10].to_vec());
     assert_eq!((catalog.known().len(), catalog.take_doubted(A)), (10, 0));
-    remember(&mut catalog, A, &ids);
+    catalog.remember(A, ids.clone());
     assert_eq!((catalog.known().len(), catalog.take_doubted(A)), (12, 2));
     assert_eq!(catalog.take_doubted(A), 0);
     names[..10].iter().for_each(|text| catalog.list(A, info(text)));
@@ -162,7 +157,7 @@ fn long_lists_replace_what_was_remembered_and_each_other() {
     let remembered = names(0..900);
     let remembered = remembered.iter().map(|text| catalog.number_of(text).expect("a name"));
     let remembered: Vec<SymbolId> = remembered.collect();
-    remember(&mut catalog, A, &remembered);
+    catalog.remember(A, remembered.clone());
     check(&catalog, 0..900);
     // First, much as remembered; then most are others, and many have left.
     for (range, now) in [(0..1000, T1), (600..2000, T2), (0..900, T3)] {
@@ -182,7 +177,7 @@ fn what_is_remembered_is_known_until_the_lists_of_its_source_and_of_others_have_
         catalog.list(source, info("BTC/USDT"));
         assert_eq!(catalog.end_list(source), Ok(()));
     }
-    remember(&mut catalog, A, &[luna]);
+    catalog.remember(A, vec![luna]);
     assert_eq!(known(&catalog), "LUNA/USDT");
     catalog.refresh_list(A, T1);
     assert_eq!(known(&catalog), "BTC/USDT");

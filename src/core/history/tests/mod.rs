@@ -11,7 +11,7 @@ use crate::core::Action;
 use crate::core::context::Context;
 use crate::core::testing::context;
 use crate::decimal::Decimal;
-use crate::history::testing::Model as Kept;
+use crate::history::testing::{Model as Kept, candle};
 use crate::history::{
     Batch, DiskJob, Extent, Loaded, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead,
     SeriesName, StoreError, Unusable, Written,
@@ -272,17 +272,7 @@ fn name(symbol: &str, config: &Config) -> SeriesName {
 }
 
 fn reported(slot: i64, price: i64) -> Reported {
-    Reported {
-        candle: Candle {
-            open_time: Stored::M1.open_of(slot),
-            open: Decimal::from(price),
-            high: Decimal::from(price + 1),
-            low: Decimal::from(price),
-            close: Decimal::from(price),
-            volume: Decimal::from(1),
-        },
-        is_forming: false,
-    }
+    Reported { candle: candle(Stored::M1, slot, price), is_forming: false }
 }
 
 fn ago(from: i64, to: i64) -> Range<i64> {

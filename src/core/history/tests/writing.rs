@@ -59,9 +59,9 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
     let batch = bench.batch();
     assert_eq!(batch.weight(), 6 + 1, "six candles in one range");
     let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
-    let closes: Vec<_> = changes.candles().map(|(_, it)| it.map(|it| it.close.clone())).collect();
+    let opens: Vec<_> = changes.candles().map(|(_, it)| it.map(|it| it.open.clone())).collect();
     let expected = [5, 5, 5, 5, 7, 7].map(|price| Some(Decimal::from(price)));
-    assert_eq!(closes, expected, "what came last counts");
+    assert_eq!(opens, expected, "what came last counts");
     bench.written(batch);
     assert!(!bench.cx.stats.history.write_failed);
     assert_eq!(bench.archived(key), [(-10, -4)]);
