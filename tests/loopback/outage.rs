@@ -174,7 +174,8 @@ fn a_source_is_up_once_its_quotes_are_there_and_not_when_its_list_is() {
     assert_eq!(quote(&marketd, "ETHUSDT")["source"], "two");
 }
 
-/// The return, which takes its time, is tested beside `core/sources/failover.rs` and by the simulation.
+/// The return, which takes its time, is tested beside `core/sources/failover.rs` and by the simulation, which
+/// also judges that nobody is told of a stale quote while another source has a fresh one.
 #[test]
 fn a_switch_to_another_source_is_told_once_and_counted() {
     let symbols = ["BTC/USDT", "ETH/USDT", "SOL/USDT"];
@@ -185,42 +186,26 @@ fn a_switch_to_another_source_is_told_once_and_counted() {
     };
     let marketd = start(&config(&[fast("one", &one), fast("two", &two)]));
     let addr = marketd.addr();
-    // A stale answer is none: nobody gets one while either is up.
     let goes_on = |id: &'static str| {
-        move |answer: &Response| {
-            let batch = good(answer);
-            let quotes = batch["quotes"].items();
-            assert!(quotes.iter().all(|quote| quote["stale"] == Json::Bool(false)));
-            quotes.len() == 3 && quotes.iter().all(|quote| quote["source"] == id)
-        }
-    };
-    let counted = |away: i64| {
-        let metrics = metrics(&marketd);
-        let (all, sources) = (&metrics["quotes"], &metrics["upstreams"]);
-        for (place, failovers) in [(all, away), (&sources[0], away), (&sources[1], 0)] {
-            assert_eq!(
-                (place["failovers"].integer(), place["returns"].integer()),
-                (Some(failovers), Some(0))
-            );
-        }
-        let line = format!("marketd_source_failovers_total{{source=\"one\"}} {away}\n");
-        assert!(get(addr, "/metrics").text().contains(&line), "{line}");
+        move |answer: &Response| good(answer)["quotes"].column("source") == [id; 3]
     };
     let asked = "/api/v1/quotes?symbols=*";
     await_answer(addr, asked, goes_on("one"));
-    counted(0);
     one.refuse();
     one.cut();
     await_answer(addr, asked, goes_on("two"));
     let away = marketd.await_log("moved from=", LONG);
     assert!(away.contains("moved from=one to=two markets=3 reason=stale"), "{away}");
-    counted(3);
+    let counted = metrics(&marketd);
+    assert_eq!(counted["quotes"]["failovers"], 3);
+    assert_eq!(counted["upstreams"].column("failovers"), ["3", "0"]);
+    assert_eq!(counted["upstreams"].column("returns"), ["0", "0"]);
+    let line = "marketd_source_failovers_total{source=\"one\"} 3\n";
+    assert!(get(addr, "/metrics").text().contains(line));
     // The first is stale, and still there for those who ask for it.
     let first = read(addr, "/api/v1/quotes/BTCUSDT?source=one");
     assert_eq!((first["stale"].bool(), first["source"].text()), (Some(true), Some("one")));
-    let health = good(&await_answer(addr, "/health/ready", |it| it.status == 200));
-    assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(true)));
-    assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
+    await_answer(addr, "/health/ready", |it| it.status == 200);
     let log = marketd.stop(LONG).stderr;
     assert_eq!(log.matches("moved from=").count(), 1, "{log}");
 }

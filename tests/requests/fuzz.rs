@@ -104,9 +104,11 @@ fn check_request(request: &Request, head: &[u8], limits: &Limits, context: &str)
         if let Ok(segment) = decode_segment(segment) {
             assert!(!matches!(&*segment, b"." | b".."), "{context}");
             assert!(!segment.iter().any(u8::is_ascii_control), "{context}");
+            assert!(segment.len() <= request.path.len(), "{context}");
         }
     }
-    assert!(query_pairs(request.query).count() <= request.query.len(), "{context}");
+    let pairs = request.query.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty());
+    assert_eq!(query_pairs(request.query).count(), pairs.count(), "{context}");
 }
 
 /// The parser alone: whatever comes behind does not change what is decided, and it decides in the end.

@@ -1,4 +1,7 @@
 //! Every limit of a client's connection at one below, at it, and one above.
+//!
+//! That no further answer is begun above the high water of output, and that whoever takes some of it stays, the
+//! simulation judges (`tests/sim/driver.rs`, `tests/sim/watch.rs`).
 
 use crate::requests::bench::{Bench, at};
 use crate::requests::table::PROBE;
@@ -215,47 +218,6 @@ fn later_bytes_renew_no_deadline() {
         assert!((limit..=limit + 1).contains(&seconds), "{begin:?}: {seconds} s");
         assert_eq!(bench.summary(key), expected);
     }
-}
-
-#[test]
-fn the_deadline_of_an_answer_is_renewed_by_progress_alone() {
-    let limits = Limits::default();
-    let mut bench = Bench::new(limits.clone());
-    let key = bench.connect_with(0);
-    bench.send(key, GET.as_bytes());
-    // Slower than any whole answer may be, and never quiet for as long as it takes.
-    for _ in 0..20 {
-        bench.pass(limits.write_timeout - SWEEP);
-        assert!(!bench.is_shut(key), "it makes progress");
-        bench.feed(key, 1);
-    }
-    assert_eq!(bench.got(key).len(), 20);
-    bench.pass(limits.write_timeout - Duration::from_millis(1));
-    assert!(!bench.is_shut(key));
-    bench.pass(SWEEP + Duration::from_millis(2));
-    assert!(bench.is_closed(key), "nobody reads it");
-    assert_eq!(bench.closes()["write_timeout"], 1);
-}
-
-#[test]
-fn no_request_is_served_above_the_high_water_mark_of_output() {
-    let limits = Limits { output_high_water: 5_000, ..Limits::default() };
-    let mut bench = Bench::new(limits.clone());
-    let key = bench.connect_with(0);
-    let many = GET.repeat(200);
-    bench.send(key, many.as_bytes());
-    let pending = bench.core.outgoing(key).len();
-    let answer = {
-        let other = bench.connect();
-        bench.send(other, GET.as_bytes());
-        bench.got(other).len()
-    };
-    assert!(pending >= limits.output_high_water);
-    assert!(pending < limits.output_high_water + answer, "{pending} bytes wait");
-    assert!(!bench.core.wants_read(key), "more would have to be kept");
-    bench.feed(key, usize::MAX);
-    assert_eq!(bench.got(key).len(), 200 * answer, "every one of them is answered in the end");
-    assert!(bench.core.wants_read(key));
 }
 
 /// A number of the JSON metrics.
