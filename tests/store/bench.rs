@@ -7,7 +7,7 @@ use marketd::history::{
     Batch, DiskJob, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows, SavedQuote,
     SeriesHead, SeriesName, StoreError, Written,
 };
-use marketd::record::Edge;
+use marketd::record::{Candle, Edge};
 use marketd::store::Store;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -141,41 +141,19 @@ impl Bench {
         numbers.for_each(|number| drop(self.put(batch(number))));
     }
 
-    /// Reads page after page, until there is nothing more or the limit is met.
-    pub fn read(
-        &mut self,
-        series: &SeriesName,
-        slots: Range<i64>,
-        limit: usize,
-        keep: Edge,
-    ) -> Result<Rows, StoreError> {
-        let mut all = Rows {
-            series: series.clone(),
-            slots: slots.clone(),
-            covered: Vec::new(),
-            candles: Vec::new(),
-            unsound: Vec::new(),
-        };
-        let mut left = slots;
-        while !left.is_empty() && all.candles.len() < limit {
-            let mut page = self.page(series, left.clone(), limit - all.candles.len(), keep)?;
-            match keep {
-                Edge::Oldest => left.start = page.slots.end,
-                Edge::Newest => {
-                    left.end = page.slots.start;
-                    std::mem::swap(&mut all.candles, &mut page.candles);
-                    std::mem::swap(&mut all.unsound, &mut page.unsound);
-                    std::mem::swap(&mut all.covered, &mut page.covered);
-                }
-            }
-            all.candles.extend(page.candles);
-            all.unsound.extend(page.unsound);
-            all.covered.extend(page.covered);
+    /// Reads all of a series, page after page: its candles, and its slots with invalid rows.
+    pub fn read_all(&mut self, series: &SeriesName) -> Result<(Vec<Candle>, Vec<i64>), StoreError> {
+        let (mut left, mut candles, mut unsound) = (i64::MIN..i64::MAX, Vec::new(), Vec::new());
+        while !left.is_empty() {
+            let page = self.page(series, left.clone(), usize::MAX, Edge::Oldest)?;
+            left.start = page.slots.end;
+            candles.extend(page.candles);
+            unsound.extend(page.unsound);
         }
-        Ok(all)
+        Ok((candles, unsound))
     }
 
-    fn page(
+    pub fn page(
         &mut self,
         series: &SeriesName,
         slots: Range<i64>,

@@ -183,7 +183,7 @@ fn work(task: Task<'_>) {
 fn other_jobs(bench: &mut Bench, number: u64) {
     let tell = |error: StoreError| say(&format!("trouble {error:?}"));
     let slots = START[0] + number as i64 * 8..i64::MAX;
-    if let Err(error) = bench.read(&name(0), slots, 4, Edge::Newest) {
+    if let Err(error) = bench.page(&name(0), slots, 4, Edge::Newest) {
         tell(error);
     }
     if let Err(error) = bench.load().2 {

@@ -8,7 +8,7 @@ use super::faults::Dir;
 use super::world::{self, SERIES, batch, name};
 use crate::support::{Rng, for_each_seed};
 use marketd::history::Unusable;
-use marketd::record::{Candle, Edge};
+use marketd::record::Candle;
 use std::path::Path;
 
 /// Batches in the file.
@@ -62,8 +62,8 @@ fn damage(content: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
 fn read_all(bench: &mut Bench) -> (Vec<Candle>, usize) {
     let (mut candles, mut met) = (Vec::new(), 0);
     for series in 0..SERIES.len() {
-        match bench.read(&name(series), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest) {
-            Ok(rows) => candles.extend(rows.candles),
+        match bench.read_all(&name(series)) {
+            Ok((rows, _)) => candles.extend(rows),
             Err(_) => met += 1,
         }
     }

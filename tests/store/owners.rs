@@ -9,7 +9,7 @@ use marketd::history::{
     APPLICATION_ID, Batch, LOG_SET_ASIDE, Reply, StoreError, Unusable, VERSION,
 };
 use marketd::interval::Stored;
-use marketd::record::{Candle, Edge};
+use marketd::record::Candle;
 use marketd::store::{HistoryReader, check};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -215,9 +215,8 @@ fn a_file_of_version_1_is_read_brought_up_to_date_and_taken_back_as_the_manual_s
         let (heads, quotes, loaded) = bench.load();
         assert_eq!(loaded.map(|loaded| loaded.unsound), Ok(0));
         assert_eq!((heads.len(), heads[0].extent.count, quotes.len()), (1, 5, 1));
-        let rows = bench.read(&heads[0].series, i64::MIN..i64::MAX, 10, Edge::Oldest);
-        let rows = rows.expect("a sound disk");
-        assert_eq!((rows.candles.len(), rows.unsound.len()), (5, 0));
+        let (candles, unsound) = bench.read_all(&heads[0].series).expect("a sound disk");
+        assert_eq!((candles.len(), unsound.len()), (5, 0));
         bench.stop();
         assert_eq!(number("new.db", "PRAGMA user_version"), VERSION);
     }

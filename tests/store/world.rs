@@ -9,7 +9,7 @@ use crate::support::chance::mix;
 use marketd::decimal::Decimal;
 use marketd::history::{Batch, QuoteName, SavedQuote, SeriesName};
 use marketd::interval::Stored;
-use marketd::record::{Candle, Edge, Ticker};
+use marketd::record::{Candle, Ticker};
 use marketd::time::UnixMs;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -118,14 +118,13 @@ pub fn check(bench: &mut Bench, batches: RangeInclusive<u64>) -> u64 {
         if begin < end {
             assert_eq!((head.covered.len(), head.covered[0].end), (1, end));
         }
-        let rows = bench.read(&head.series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest);
-        let rows = rows.expect("a sound disk");
+        let (candles, unsound) = bench.read_all(&head.series).expect("a sound disk");
         let expected = expected(series, count);
-        assert!(rows.candles.iter().eq(expected.range(begin..).map(|(_, candle)| candle)));
-        assert_eq!((head.extent.count, rows.unsound), (rows.candles.len() as u64, vec![]));
+        assert!(candles.iter().eq(expected.range(begin..).map(|(_, candle)| candle)));
+        assert_eq!((head.extent.count, unsound), (candles.len() as u64, vec![]));
         let slot = |candle: &Candle| SERIES[series].2.slot_of(candle.open_time);
-        assert_eq!(head.extent.first, rows.candles.first().map(slot));
-        assert_eq!(head.extent.last, rows.candles.last().map(slot));
+        assert_eq!(head.extent.first, candles.first().map(slot));
+        assert_eq!(head.extent.last, candles.last().map(slot));
     }
     count
 }
