@@ -489,16 +489,6 @@ pub fn throughout(span: Duration, mut look: impl FnMut()) {
     }
 }
 
-/// Does something for each of these, side by side: what waits most of the time.
-pub fn for_each<T: Send>(all: impl IntoIterator<Item = T>, drill: impl Fn(T) + Sync) {
-    let drill = &drill;
-    std::thread::scope(|scope| {
-        for it in all {
-            scope.spawn(move || drill(it));
-        }
-    });
-}
-
 /// The part of each body in which they differ, with a little before it.
 fn differing(bodies: &[String]) -> Vec<&str> {
     let first = bodies[0].as_bytes();

@@ -495,30 +495,29 @@ impl World {
         assert!(leases.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
+    /// Polls of each source since then: when, and by which node.
+    fn polls_since(&self, since: u64) -> [Vec<(u64, usize)>; SOURCES.len()] {
+        SOURCES.map(|source| {
+            let polls = self.polls.iter().filter(|(at, of, _)| *at >= since && of == source);
+            polls.map(|(at, _, node)| (*at, *node)).collect()
+        })
+    }
+
     /// The longest time between two polls of a source since then.
     fn longest_gap(&self, since: u64) -> u64 {
-        let mut longest = 0;
-        for source in SOURCES {
-            let polls = self.polls.iter().filter(|(at, of, _)| *at >= since && of == source);
-            let times: Vec<u64> = polls.map(|(at, ..)| *at).chain([self.ms]).collect();
-            let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
-            longest = gaps.chain([longest]).max().unwrap_or(0);
-        }
-        longest
+        let gaps = self.polls_since(since).map(|polls| {
+            let times: Vec<u64> = polls.iter().map(|(at, _)| *at).chain([self.ms]).collect();
+            times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+        });
+        gaps.into_iter().max().expect("there are sources")
     }
 
     /// Polls of one source by two nodes within less than this of each other, since then.
     fn doubled(&self, since: u64, ms: u64) -> usize {
-        let mut count = 0;
-        for source in SOURCES {
-            let polls = self.polls.iter().filter(|(at, of, _)| *at >= since && of == source);
-            let polls: Vec<_> = polls.collect();
-            let is_doubled = |pair: &&[&(u64, String, usize)]| {
-                pair[0].2 != pair[1].2 && pair[1].0 - pair[0].0 < ms
-            };
-            count += polls.windows(2).filter(is_doubled).count();
-        }
-        count
+        let is_doubled =
+            |pair: &&[(u64, usize)]| pair[0].1 != pair[1].1 && pair[1].0 - pair[0].0 < ms;
+        let counts = self.polls_since(since).map(|it| it.windows(2).filter(is_doubled).count());
+        counts.into_iter().sum()
     }
 }
 
