@@ -4,10 +4,10 @@
 //! Weather, flights of messages and clients' questions come from the seed; `MARKETD_SEED` replays.
 //! There are six hours, or as many as `MARKETD_HOURS` says: `.ci/run` lets a whole day pass.
 
+use crate::fakes::fake;
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
-use crate::fakes::{fake, fakes};
 use crate::support::*;
 use crate::virtual_time::SECOND_US;
 use marketd::exchange::Dialect;
@@ -91,26 +91,6 @@ fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
         5 => Weather::Answers(vec![asks_to_wait(429)]),
         6 => Weather::Answers(vec![asks_to_wait(418)]),
         _ => Weather::Answers(vec![down, too_many, asks_to_wait(429)]),
-    }
-}
-
-/// Several requests are under way when the exchange begins to refuse, some of them with a word on
-/// how long to wait; [`World`] sees to it that nothing is asked meanwhile.
-#[test]
-fn no_request_is_sent_before_a_retry_after_is_over() {
-    for fake in fakes() {
-        let mut quiet = 0;
-        for_each_seed(4, |seed, rng| {
-            let mut world = World::new(fake, Shop::new(4), Duration::from_millis(500), seed);
-            world.run_to(rng.between(0, 12_000_000) as u64);
-            let wait =
-                |status| Reply { status, ..fake.refuses("RateLimited").field("Retry-After", "30") };
-            let down = Reply::status(503, "");
-            world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
-            world.run_to(world.us + 100 * SECOND_US);
-            quiet += u32::from(world.quiet_until > 0);
-        });
-        assert_eq!(quiet, 4, "{} was never told to wait", fake.name);
     }
 }
 

@@ -259,24 +259,25 @@ fn counted(world: &mut World, counter: &str) -> i64 {
     world.get("/api/v1/metrics")["upstreams"][0][counter].integer().expect("a count")
 }
 
-/// Refuses with this from some moment on, and is well again.
-fn check(fake: &'static Fake, refusal: Reply) {
-    let what = format!("{}: {:?}", fake.name, refusal.body.to_vec());
+/// Refuses with this from some moment on, and is well again. The refusal counts as one request too many if
+/// `is_told`, and is answered by so many requests in ten seconds at most.
+fn check(fake: &'static Fake, refusal: Reply, is_told: bool, most: u64) {
+    let what = format!("{}: {} {:?}", fake.name, refusal.status, refusal.body.to_vec());
     let mut world = World::new(fake, Shop::new(2), Duration::from_secs(2), 3);
     // Long enough for all of the configured history, also where one request a second is let in.
     world.run_to(42 * SECOND_US);
     let before = served(&mut world);
     let (good, bad) = (counted(&mut world, "ok"), counted(&mut world, "errors"));
     let asked = world.ledger.requests;
+    // That nothing is asked before its time, the world sees to.
     world.set_weather(Weather::Answers(vec![refusal]));
     // What left before is answered well.
     world.run_to(world.us + 10 * SECOND_US);
     assert_eq!(served(&mut world), before, "{what}");
     assert_eq!(counted(&mut world, "ok"), good, "{what}");
     assert!(counted(&mut world, "errors") > bad, "{what}");
+    assert_eq!(counted(&mut world, "rateLimited") > 0, is_told, "{what}");
     let asked = world.ledger.requests - asked;
-    // A refusal about one market is no reason to leave the others alone.
-    let most = if fake.name == "coinbase" { 40 } else { 8 };
     assert!(asked <= most, "{what}: {asked} requests in ten seconds");
     world.set_weather(Weather::Fair);
     world.run_to(world.us + 45 * SECOND_US);
@@ -284,53 +285,26 @@ fn check(fake: &'static Fake, refusal: Reply) {
     assert_ne!(served(&mut world)[1], before[1], "{what}");
 }
 
+/// Refusals of all kinds, hidden in a 200 or with a status of their own. Words, a status alone, and a wait that is
+/// asked for: each counts as one request too many if it says so, whatever else it says.
 #[test]
-fn a_refusal_hidden_in_a_200_is_an_error_and_changes_nothing() {
+fn a_refusal_is_an_error_changes_nothing_and_counts_as_too_many_requests_if_it_says_so() {
     for fake in fakes() {
-        for refusal in fake.refusals.iter().filter(|it| it.status == 200) {
-            check(fake, refusal.reply());
-        }
-    }
-}
-
-#[test]
-fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
-    for fake in fakes() {
-        check(fake, fake.refuses("RateLimited"));
-        check(fake, Reply::status(418, "{}").field("Retry-After", "12"));
-        check(fake, Reply::status(403, "<html>blocked</html>"));
-        check(fake, Reply::status(500, ""));
-    }
-}
-
-/// Words, a status alone, and a wait that is asked for: each counts as one request too many if it says so,
-/// whatever else it says, and is answered by fewer requests.
-#[test]
-fn a_refusal_counts_as_too_many_requests_if_its_words_or_its_status_say_so() {
-    for fake in fakes() {
+        let by_status = |status| {
+            let of_binance = ["binance", "binanceus"].contains(&fake.name) && status < 429;
+            status == 429 || of_binance || (fake.name, status) == ("bybit", 403)
+        };
+        let status = |status| (Reply::status(status, "<html>no</html>"), by_status(status), 8);
+        let mut all = [403, 418, 429, 500].map(status).to_vec();
+        // A refusal about one market is no reason to leave the others alone.
+        let most = if fake.name == "coinbase" { 40 } else { 8 };
+        let hidden = fake.refusals.iter().filter(|it| it.status == 200);
+        all.extend(hidden.map(|it| (it.reply(), it.kind == "RateLimited", most)));
         let words = |status| Reply { status, ..fake.refuses("RateLimited") };
-        // Those under way when it began, and a growing wait from then on.
-        let mut all = [400, 404, 429, 503].map(|status| (words(status), true, 8)).to_vec();
-        // That nothing is asked before its time, the world sees to.
-        all.push((words(200).field("Retry-After", "30"), true, 4));
-        for status in [403, 418, 429] {
-            let is_told = matches!(
-                (fake.name, status),
-                (_, 429) | ("binance" | "binanceus", _) | ("bybit", 403)
-            );
-            all.push((Reply::status(status, "<html>no</html>"), is_told, 8));
-        }
-        for (refusal, is_told, most) in all {
-            let what = format!("{}: {} {:?}", fake.name, refusal.status, refusal.body.to_vec());
-            let mut world = World::new(fake, Shop::new(2), Duration::from_secs(2), 5);
-            world.run_to(20 * SECOND_US);
-            let asked = world.ledger.requests;
-            world.set_weather(Weather::Answers(vec![refusal]));
-            world.run_to(world.us + 10 * SECOND_US);
-            assert!(counted(&mut world, "errors") > 0, "{what}");
-            assert_eq!(counted(&mut world, "rateLimited") > 0, is_told, "{what}");
-            let asked = world.ledger.requests - asked;
-            assert!(asked <= most, "{what}: {asked} requests");
-        }
+        all.extend([400, 404, 429, 503].map(|status| (words(status), true, 8)));
+        let waits = |reply: Reply| reply.field("Retry-After", "12");
+        all.push((waits(words(200)), true, 4));
+        all.push((waits(Reply::status(418, "{}")), by_status(418), 4));
+        all.into_iter().for_each(|(refusal, is_told, most)| check(fake, refusal, is_told, most));
     }
 }
