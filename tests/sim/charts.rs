@@ -8,11 +8,13 @@
 //! - last closed: has closed, and was said to
 //! - an hour's keeping: all of it is final
 
+use super::answers::read_json;
 use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
 use super::quotes::Books;
 use super::trace::{Verdict, ensure};
 use super::truth::{REREAD, Truth};
-use crate::support::naive::{base_of, candle_at, length_ms, roll_up};
+use crate::support::Json;
+use crate::support::naive::{base_of, candle_at, fixed, length_ms, plain, roll_up};
 
 /// A request for a chart.
 #[derive(Clone, Debug, Default)]
@@ -52,50 +54,22 @@ pub fn is_complete(coverage: Option<&str>) -> Result<bool, String> {
 /// A row: open time and open, high, low, close, volume.
 pub type ChartRow = (i64, [String; 5]);
 
-/// Takes a body apart. Strict: no blank, no member more or less.
+/// Takes a body apart. Strict: no blank, no member more or less, no needless digit.
 pub fn read_rows(body: &[u8], text: bool) -> Result<Vec<ChartRow>, String> {
-    let body = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
-    let inner = body.strip_prefix('[').and_then(|body| body.strip_suffix(']'));
-    let inner = inner.ok_or("the body is no list")?;
-    if inner.is_empty() {
-        return Ok(Vec::new());
-    }
-    let inner = inner.strip_prefix('[').and_then(|i| i.strip_suffix(']'));
-    let inner = inner.ok_or("a row is no list")?;
-    inner.split("],[").map(|row| read_row(row, text)).collect()
-}
-
-fn read_row(row: &str, text: bool) -> Result<ChartRow, String> {
-    let fault = || format!("a row is [{row}]");
-    let mut parts = row.split(',');
-    let open = parts.next().and_then(|open| open.parse().ok());
-    let open = open.ok_or_else(fault)?;
-    let mut figures: [String; 5] = Default::default();
-    for figure in &mut figures {
-        let part = parts.next().ok_or_else(fault)?;
-        let bare = match text {
-            true => part.strip_prefix('"').and_then(|p| p.strip_suffix('"')),
-            false => Some(part),
-        };
-        let bare = bare.filter(|bare| is_plain(bare)).ok_or_else(fault)?;
-        *figure = bare.to_string();
-    }
-    match parts.next() {
-        Some(_) => Err(fault()),
-        None => Ok((open, figures)),
-    }
-}
-
-/// Whether it is a decimal as they are to leave: nothing needless.
-fn is_plain(text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    match text.split_once('.') {
-        Some((whole, fraction)) => {
-            let lean = whole == "0" || !whole.starts_with('0');
-            digits(whole) && digits(fraction) && lean && !fraction.ends_with('0')
-        }
-        None => digits(text) && (text == "0" || !text.starts_with('0')),
-    }
+    let json = read_json(body)?;
+    let is_list = matches!(json, Json::Array(_)) && json.to_string().as_bytes() == body;
+    ensure(is_list, || "the body is no list, or has blanks".to_string())?;
+    let figure = |it: &Json| match it {
+        Json::Number(digits) if !text => Some(digits.clone()).filter(|it| plain(it) == *it),
+        Json::Text(digits) if text => Some(digits.clone()).filter(|it| plain(it) == *it),
+        _ => None,
+    };
+    let row = |it: &Json| {
+        let (open, figures) = it.items().split_first()?;
+        let figures: Option<Vec<String>> = figures.iter().map(figure).collect();
+        Some((open.integer()?, figures?.try_into().ok()?))
+    };
+    json.items().iter().map(|it| row(it).ok_or_else(|| format!("a row is {it}"))).collect()
 }
 
 /// One answer, ready to be checked.
@@ -307,7 +281,7 @@ impl Chart<'_> {
                 return Err(format!("nobody said {figure} at its time"));
             }
         }
-        let [o, h, l, c, _] = figures.each_ref().map(|f| crate::support::naive::fixed(f));
+        let [o, h, l, c, _] = figures.each_ref().map(|figure| fixed(figure));
         if l > o || l > c || h < o || h < c {
             return Err("its prices contradict each other".to_string());
         }
