@@ -23,8 +23,8 @@
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
 //! - [`bad_day`]: exchanges that fail in every way, with a plainer driver and judges of its own
 
-mod answers;
-mod bad_day;
+pub mod answers;
+pub mod bad_day;
 pub mod charts;
 mod client;
 pub mod disk;

@@ -3,56 +3,128 @@
 use crate::claims::world::*;
 
 /// Milliseconds of some ten years.
-const TEN_YEARS: i64 = 10 * 365 * 24 * HOUR;
+const TEN_YEARS: i64 = 3650 * DAY_MS;
 
-/// The newest hundred minutes are all known, and none was requested again since `pages` was called.
+/// 2100-01-01.
+const YEAR_2100: i64 = 4_102_444_800_000;
+
+/// There is no time call, whatever else there is.
+const NO_CALL: Ill = Ill::ClockMissing { date: true };
+
+/// The newest hundred minutes are all known.
 #[track_caller]
 fn check_untouched(world: &mut World, what: &str) {
     let last = world.current() - 1;
-    let chart = world.whole(last - 90, last);
-    assert_eq!((chart.rows.len(), chart.gaps()), (91, "0"), "{what}");
+    let chart = world.minutes(last - 90, last);
+    assert!(chart.is_complete() && chart.rows.len() == 91, "{what}: {chart:?}");
 }
 
 /// What `/health` says of the clock, if something.
 fn doubt(world: &mut World) -> Option<String> {
-    let body = world.get("/health");
-    let at = body.find("source_clock_in_doubt")?;
-    Some(body[at..].to_string())
+    let health = world.get("/health");
+    let mut reasons = health["reasons"].items().iter();
+    let found = reasons.find(|it| it["code"] == "source_clock_in_doubt");
+    found.map(ToString::to_string)
 }
 
-/// A settled world, by hand: a source with this depth that has run for some minutes.
+/// A settled world whose exchange dates its answers, or does not.
 fn settled(has_date: bool) -> World {
-    let mut world = World::new(100);
-    world.exchange.has_date = has_date;
+    let mut world = World::well(100);
+    world.hosts[0].has_date = has_date;
     world.settled()
 }
 
-/// What a time call may say once: zero, seconds in place of milliseconds, ten years ahead, an hour behind.
-fn lies(now: i64) -> [i64; 4] {
-    [0, now / 1000, now + TEN_YEARS, now - HOUR]
+#[test]
+fn a_clock_that_jumps_or_is_set_is_noticed_and_moves_no_candle() {
+    let (forward, back) = (2 * HOUR_MS, -2 * HOUR_MS);
+    let (ahead, behind) = (3 * HOUR_MS, -3 * HOUR_MS);
+    for (jump, set) in [(forward, 0), (back, 0), (back, ahead), (0, ahead), (0, behind)] {
+        let what = format!("the exchange's by {jump}, this machine's by {set}");
+        let mut world = settled(false);
+        let old = world.current();
+        world.wall_ahead += set;
+        world.run(1);
+        world.jumps(jump);
+        world.run(4);
+        if jump > 0 {
+            // No quote went into a past slot.
+            world.minutes(old - 5, old);
+        }
+        world.run(26);
+        let chart = world.newest(50);
+        let current = world.current();
+        assert!(chart.rows.iter().all(|row| row.0 / MINUTE_MS <= current), "{what}: {chart:?}");
+        world.run(100);
+        let (chart, last) = (world.newest(50), world.current() - 1);
+        assert!(chart.is_complete() && chart.slots().contains(&last), "{what}: {chart:?}");
+        assert_eq!(world.get("/api/v1/quotes/M00USDT")["stale"].bool(), Some(false), "{what}");
+        world.whole(current - 43, current - 3);
+        let times = world.count(Kind::Clock);
+        let most = if jump > 0 { 3 } else { 5 };
+        assert!(times <= most, "{what}: {times} requests for the time");
+    }
+}
+
+#[test]
+fn a_jump_is_noticed_by_the_date_of_an_answer() {
+    let mut world = settled(true);
+    world.begins(Ill::TickersUndated);
+    world.run(3700);
+    let times = world.count(Kind::Clock);
+    world.run(10);
+    assert_eq!(world.count(Kind::Clock), times, "nothing has moved");
+    world.jumps(2 * HOUR_MS);
+    world.run(30);
+    assert!(world.count(Kind::Clock) > times);
+}
+
+#[test]
+fn quotes_with_odd_times_hide_no_jump_and_cost_one_request_in_ten_minutes() {
+    let mut world = World::well(100);
+    world.begins(Ill::TickersDated { off_ms: HOUR_MS, all: true });
+    world.run(200);
+    world.run_to_second(10);
+    assert!(world.newest(50).is_complete());
+    let times = world.count(Kind::Clock);
+    world.run(540);
+    assert!(world.count(Kind::Clock) <= times + 1, "{}", world.count(Kind::Clock));
+    world.jumps(2 * HOUR_MS);
+    world.run(20);
+    assert!(!world.newest(50).is_complete(), "one witness alone moves no clock");
+    world.run(80);
+    let (chart, last) = (world.newest(50), world.current() - 1);
+    assert!(chart.slots().contains(&last), "{chart:?}");
+}
+
+#[test]
+fn before_the_exchange_has_told_its_time_nothing_up_to_now_is_complete() {
+    let mut world = World::well(100);
+    world.begins(TIMELESS);
+    world.wall_ahead -= 2 * HOUR_MS;
+    world.run(30);
+    let chart = world.newest(50);
+    assert!(!chart.is_complete(), "{chart:?}");
 }
 
 #[test]
 fn one_wrong_reading_moves_nothing_whatever_else_the_exchange_tells() {
     for (has_date, has_stamps) in [(true, true), (true, false), (false, true), (false, false)] {
-        for at in 0..4 {
+        for lie in [Lie::Zero, Lie::SecondsForMs, Lie::Off(TEN_YEARS), Lie::Off(-HOUR_MS)] {
             let mut world = settled(has_date);
             if !has_stamps {
-                world.exchange.stamped = Some(None);
+                world.begins(Ill::TickersUndated);
                 world.run(10);
             }
             world.pages();
             // The hourly reading lies, and the next one does not.
-            let times = world.exchange.times;
-            world.exchange.time_said = Some(lies(world.time() + HOUR)[at]);
-            let limit = world.time() + 2 * HOUR;
-            while world.exchange.times == times && world.time() < limit {
+            world.begins(Ill::ClockLies { lie, once: true });
+            let (times, limit) = (world.count(Kind::Clock), world.us + 7200 * SECOND);
+            while world.count(Kind::Clock) == times {
+                assert!(world.us < limit, "the time is not read");
                 world.run(1);
             }
-            assert_eq!(world.exchange.times, times + 1);
-            world.exchange.time_said = None;
-            let what = format!("lie {at}, date {has_date}, stamps {has_stamps}");
-            let chart = world.chart("&limit=90");
+            let what = format!("{lie:?}, date {has_date}, stamps {has_stamps}");
+            let chart = world.newest(90);
             assert_eq!(chart.rows.len(), 90, "{what}: nothing is hidden");
             world.run(20);
             check_untouched(&mut world, &what);
@@ -64,42 +136,43 @@ fn one_wrong_reading_moves_nothing_whatever_else_the_exchange_tells() {
     }
 }
 
-#[cfg(feature = "sqlite")]
 #[test]
 fn a_wrong_first_reading_takes_nothing_from_the_file() {
-    for (has_date, at) in [(true, 0), (true, 1), (true, 2), (false, 0), (false, 1), (false, 2)] {
-        let mut world = World::with_file(100);
-        world.exchange.has_date = has_date;
-        world.run(200);
-        world.run_to_second(10);
-        let last = world.current() - 5;
-        let before = world.whole(last - 80, last);
-        world.exchange.time_said = Some(lies(world.time())[at]);
-        world.exchange.is_failing = true;
-        world.restart(0);
-        // Longer than from one sweep for old candles to the next.
-        world.run(90);
-        world.exchange.time_said = None;
-        let what = format!("lie {at}, date {has_date}");
-        world.run(90);
-        let after = world.whole(last - 80, last);
-        assert_eq!(after.body, before.body, "{what}");
-        world.restart(0);
-        world.run(10);
-        let after = world.minutes(last - 80, last);
-        assert_eq!(after.body, before.body, "{what}: in the file");
+    for has_date in [true, false] {
+        for lie in [Lie::Zero, Lie::SecondsForMs, Lie::Off(TEN_YEARS)] {
+            let mut world = World::with_file(100);
+            world.hosts[0].has_date = has_date;
+            world.run(200);
+            world.run_to_second(10);
+            let last = world.current() - 5;
+            let before = world.whole(last - 80, last);
+            world.begins(Ill::ClockLies { lie, once: false });
+            world.begins(NO_CANDLES);
+            world.restart(0);
+            // Longer than from one sweep for old candles to the next.
+            world.run(90);
+            world.ends();
+            world.begins(NO_CANDLES);
+            world.run(90);
+            let what = format!("{lie:?}, date {has_date}");
+            let after = world.whole(last - 80, last);
+            assert_eq!(after.body, before.body, "{what}");
+            world.restart(0);
+            world.run(10);
+            let after = world.minutes(last - 80, last);
+            assert_eq!(after.body, before.body, "{what}: in the file");
+        }
     }
 }
 
-#[cfg(feature = "sqlite")]
 #[test]
 fn what_a_clock_that_was_ahead_has_stored_is_read_again_after_a_restart() {
     for slow_ms in [0, 3000] {
         let mut world = World::with_file(100);
         world.run(200);
-        world.exchange.clock_ahead = 10 * MINUTE;
+        world.jumps(10 * MINUTE_MS);
         world.run(90);
-        world.exchange.clock_ahead = 0;
+        world.jumps(-10 * MINUTE_MS);
         world.run(4);
         world.restart_on_slow_disk(slow_ms);
         world.run(10);
@@ -112,89 +185,54 @@ fn what_a_clock_that_was_ahead_has_stored_is_read_again_after_a_restart() {
     }
 }
 
-/// A world in which these witnesses err by so much.
-type Erring = (&'static str, fn(&mut World, i64), &'static [i64]);
+/// Whether all tickers come in one answer, whether answers are dated, what errs, and by how much this machine
+/// is ahead.
+type Erring<'a> = (bool, bool, &'a [Ill], i64);
 
 #[test]
 fn a_witness_that_errs_is_not_heard_or_outvoted() {
-    let whole: [Erring; 4] = [
-        (
-            "there is no time call, and a date",
-            |world, _| {
-                world.exchange.has_date = true;
-                world.exchange.is_timeless = true;
-                world.exchange.stamped = Some(None);
-            },
-            &[0],
-        ),
-        ("the time call takes three seconds", |world, _| world.exchange.time_takes_ms = 3000, &[0]),
-        (
-            "the time call takes three seconds, and there is a date",
-            |world, _| {
-                world.exchange.has_date = true;
-                world.exchange.time_takes_ms = 3000;
-            },
-            &[0],
-        ),
-        (
-            "the last trade was some time ago",
-            |world, ago| {
-                world.exchange.stamped = Some(Some(world.time() - ago));
-            },
-            &[10 * MINUTE],
-        ),
+    const OFF: i64 = 9 * MINUTE_MS;
+    let erring: [Erring; 9] = [
+        (true, true, &[NO_CALL, Ill::TickersUndated], 0),
+        (true, false, &[Ill::ClockSlow], 0),
+        (true, true, &[Ill::ClockSlow], 0),
+        // The last trade was some time ago.
+        (true, false, &[Ill::TickersStand(BEGIN - 10 * MINUTE_MS)], 0),
+        (false, true, &[Ill::DateOff(OFF)], 8000),
+        (false, true, &[Ill::DateOff(-OFF)], 8000),
+        (false, false, &[TIMELESS], 8000),
+        (false, false, &[TIMELESS], -8000),
+        (false, false, &[TIMELESS], 90_000),
     ];
-    let one_by_one: [Erring; 2] = [
-        (
-            "the date is wrong",
-            |world, ahead| {
-                world.exchange.has_date = true;
-                world.exchange.date_ahead = ahead;
-                world.wall_ahead = 8000;
-            },
-            &[9 * MINUTE, -9 * MINUTE],
-        ),
-        (
-            "there is no time call, and this machine is wrong",
-            |world, ahead| {
-                world.exchange.is_timeless = true;
-                world.wall_ahead = ahead;
-            },
-            &[8000, -8000, 90_000],
-        ),
-    ];
-    whole.iter().for_each(|it| check_erring(World::new, it));
-    one_by_one.iter().for_each(|it| check_erring(World::market_by_market, it));
-}
-
-fn check_erring(begin: fn(i64) -> World, (what, order, aheads): &Erring) {
-    for ahead in *aheads {
-        let what = format!("{what}: {ahead} ms");
-        let mut world = begin(100);
-        order(&mut world, *ahead);
-        check_ends(&mut world, 200, &what);
+    for (is_whole, has_date, ills, ahead) in erring {
+        let what = format!("{ills:?}, date {has_date}, ahead {ahead}");
+        let mut world = if is_whole { World::well(100) } else { World::market_by_market(100) };
+        world.hosts[0].has_date = has_date;
+        world.wall_ahead += ahead;
+        ills.iter().for_each(|ill| world.begins(*ill));
+        check_ends(&mut world, 200);
         world.run_to_second(10);
         check_untouched(&mut world, &what);
         assert_eq!(doubt(&mut world), None, "{what}");
-        let (old, times) = (world.current() - 20_000, world.exchange.times);
-        world.minutes(old, old + 50);
-        world.whole(old, old + 50);
+        let (old, times) = (world.current() - 20_000, world.count(Kind::Clock));
+        world.complete(old, old + 50);
         world.pages();
         world.run(3700);
         check_untouched(&mut world, &what);
         assert_eq!(doubt(&mut world), None, "{what}");
-        let (pages, times) = (world.pages().len(), world.exchange.times - times);
-        assert!(pages <= 64 && times <= 2, "{what}: {pages} pages, {times} times in an hour");
+        let (pages, times) = (world.pages().len(), world.count(Kind::Clock) - times);
+        // A call that fails is made once a minute.
+        let most = if ills.iter().any(|it| [NO_CALL, TIMELESS].contains(it)) { 62 } else { 2 };
+        assert!(pages <= 64 && times <= most, "{what}: {pages} pages, {times} times in an hour");
     }
 }
 
 #[test]
 fn the_page_of_a_failing_front_tells_no_time() {
-    let mut world = World::new(100);
-    world.exchange.has_date = true;
-    world.exchange.error_date_ahead = 20 * MINUTE;
-    world.exchange.is_timeless = true;
-    world.exchange.stamped = Some(None);
+    let mut world = World::well(100);
+    world.hosts[0].has_date = true;
+    let ills = [NO_CALL, Ill::ErrorsDated(20 * MINUTE_MS), Ill::TickersUndated];
+    ills.into_iter().for_each(|ill| world.begins(ill));
     world.run(10);
     for _ in 0..300 {
         world.run(1);
@@ -206,49 +244,48 @@ fn the_page_of_a_failing_front_tells_no_time() {
 
 #[test]
 fn without_any_witness_but_this_machine_only_the_newest_end_is_in_doubt() {
-    let mut world = World::new(100);
-    world.exchange.is_timeless = true;
-    world.exchange.stamped = Some(None);
+    let mut world = World::well(100);
+    world.begins(TIMELESS);
+    world.begins(Ill::TickersUndated);
     world.run(200);
     world.run_to_second(10);
     let old = world.current() - 20_000;
-    world.minutes(old, old + 50);
-    world.whole(old, old + 50);
-    let newest = world.chart("&limit=50");
+    world.complete(old, old + 50);
+    let newest = world.newest(50);
     assert!(!newest.is_complete(), "{newest:?}");
-    let last = newest.rows.last().map_or(0, |row| row.0);
-    assert!(newest.rows.len() == 50 && last >= world.current() - 7, "{newest:?}");
+    let last = newest.slots().last().copied();
+    assert!(newest.rows.len() == 50 && last >= Some(world.current() - 7), "{newest:?}");
     let told = doubt(&mut world).expect("a reason");
-    assert!(told.contains("binance") && told.contains("this machine"), "{told}");
+    assert!(told.contains("whole") && told.contains("this machine"), "{told}");
 }
 
 #[test]
 fn a_machine_and_an_exchange_that_disagree_are_settled_by_a_second_reading_a_minute_later() {
-    let mut world = World::new(100);
-    world.exchange.stamped = Some(None);
-    world.wall_ahead = 3 * HOUR;
+    let mut world = World::well(100);
+    world.begins(Ill::TickersUndated);
+    world.wall_ahead += 3 * HOUR_MS;
     world.run(30);
-    assert!(!world.chart("&limit=50").is_complete());
+    assert!(!world.newest(50).is_complete());
     let told = doubt(&mut world).expect("a reason");
-    assert!(told.contains("time call 2026-01-01T00:00"), "{told}");
+    assert!(told.contains("time call 2026-01-15T00:00"), "{told}");
     world.run(120);
     assert_eq!(doubt(&mut world), None);
-    let chart = world.chart("&limit=50");
+    let chart = world.newest(50);
     assert!(chart.is_complete(), "{chart:?}");
-    let times = world.exchange.times;
+    let times = world.count(Kind::Clock);
     assert!(times <= 6, "{times} requests for the time");
 }
 
 #[test]
 fn a_ticker_of_the_year_2100_hides_no_jump() {
     let mut world = settled(true);
-    world.exchange.stamped = Some(Some(4_102_444_800_000));
+    world.begins(Ill::TickersStand(YEAR_2100));
     world.run(600);
     check_untouched(&mut world, "2100");
-    let times = world.exchange.times;
+    let times = world.count(Kind::Clock);
     world.run(1200);
-    assert_eq!(world.exchange.times, times, "it is outvoted once");
-    world.exchange.clock_ahead = 2 * HOUR;
+    assert_eq!(world.count(Kind::Clock), times, "it is outvoted once");
+    world.jumps(2 * HOUR_MS);
     world.run(60);
     check_untouched(&mut world, "after the jump");
 }
@@ -257,42 +294,34 @@ fn a_ticker_of_the_year_2100_hides_no_jump() {
 fn a_clock_that_really_goes_back_deletes_nothing_and_reads_again_what_lies_ahead() {
     let mut world = settled(true);
     let current = world.current();
-    world.exchange.clock_ahead = -30 * MINUTE;
+    world.jumps(-30 * MINUTE_MS);
     world.run(30);
     let chart = world.minutes(current - 90, current);
-    assert!(chart.rows.iter().all(|row| row.0 <= world.current()), "{:?}", chart.rows);
-    world.pages();
+    assert!(chart.slots().last() <= Some(&world.current()), "{:?}", chart.rows);
     world.run(31 * 60);
     let last = world.current() - 3;
-    let chart = world.whole(last - 60, last);
-    assert!(chart.rows.iter().all(|row| row.1 == 3), "{:?}", chart.rows);
+    world.whole(last - 60, last);
 }
 
-/// Lets so many seconds pass, and checks each of them: nothing is called closed before its end.
-#[track_caller]
-fn check_ends(world: &mut World, seconds: u64, what: &str) {
+/// Lets so many seconds pass, and looks in each of them: nothing is called closed before its end.
+fn check_ends(world: &mut World, seconds: u64) {
     for _ in 0..seconds {
         world.run(1);
-        let chart = world.chart("&limit=50");
-        let ended = world.current() * MINUTE - MINUTE;
-        let closed = chart.header("Chart-Last-Closed").parse::<i64>().unwrap_or(0);
-        assert!(closed <= ended, "{what}: {closed} is called closed before {ended} is: {chart:?}");
-        let last = chart.rows.last().map_or(0, |row| row.0 * MINUTE);
-        assert!(!chart.is_complete() || last >= ended, "{what}: {ended} is missing: {chart:?}");
+        world.newest(50);
     }
 }
 
 #[test]
 fn tickers_one_by_one_contradict_a_time_call_that_lies_from_the_begin() {
-    for ahead in [TEN_YEARS, 9 * MINUTE, -9 * MINUTE] {
+    for ahead in [TEN_YEARS, 9 * MINUTE_MS, -9 * MINUTE_MS] {
         let mut world = World::market_by_market(100);
-        world.exchange.time_ahead = ahead;
-        world.wall_ahead = 8000;
+        world.begins(Ill::ClockLies { lie: Lie::Off(ahead), once: false });
+        world.wall_ahead += 8000;
         let what = format!("{ahead} ms ahead");
-        check_ends(&mut world, 300, &what);
+        check_ends(&mut world, 300);
         let told = doubt(&mut world).expect("a reason");
         assert!(told.contains("newest ticker"), "{what}: {told}");
-        world.exchange.time_ahead = 0;
+        world.ends();
         world.run(200);
         world.run_to_second(10);
         check_untouched(&mut world, &what);
@@ -302,25 +331,23 @@ fn tickers_one_by_one_contradict_a_time_call_that_lies_from_the_begin() {
 
 #[test]
 fn a_date_that_lies_while_no_other_witness_is_heard_is_not_believed() {
-    for ahead in [20 * MINUTE, -20 * MINUTE] {
+    for ahead in [20 * MINUTE_MS, -20 * MINUTE_MS] {
         let mut world = settled(true);
-        world.exchange.date_ahead = ahead;
-        world.exchange.is_timeless = true;
-        world.exchange.stamped = Some(None);
+        let ills = [NO_CALL, Ill::DateOff(ahead), Ill::TickersUndated];
+        ills.into_iter().for_each(|ill| world.begins(ill));
         world.run(200);
-        let what = format!("{ahead} ms ahead");
-        assert_eq!(world.chart("&limit=90").rows.len(), 90, "{what}: nothing is hidden");
-        check_ends(&mut world, 60, &what);
+        assert_eq!(world.newest(90).rows.len(), 90, "{ahead} ms ahead: nothing is hidden");
+        check_ends(&mut world, 60);
     }
 }
 
 #[test]
 fn a_time_call_that_lies_all_the_time_is_not_read_all_the_time() {
     let mut world = settled(true);
-    world.exchange.time_said = Some(0);
-    let times = world.exchange.times;
+    world.begins(Ill::ClockLies { lie: Lie::Zero, once: false });
+    let times = world.count(Kind::Clock);
     world.run(7200);
-    let asked = world.exchange.times - times;
+    let asked = world.count(Kind::Clock) - times;
     assert!(asked <= 4, "{asked} times in two hours");
     assert_eq!(doubt(&mut world), None);
     world.run_to_second(10);

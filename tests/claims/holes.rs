@@ -2,181 +2,152 @@
 //! until then nothing is called complete that is not.
 
 use crate::claims::world::*;
-use crate::claims::year::{begun, deep, truth};
-use crate::support::{Rng, for_each_seed};
+use marketd::config::{Depth, HistoryConfig, Poll};
+use std::time::Duration;
 
-#[test]
-fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
-    for_each_seed(4, |_, rng| killed_while_it_catches_up(rng));
-}
+/// Days in which a market was traded before the begin, and is after it.
+const BEFORE: i64 = 480;
+const AFTER: i64 = 12;
 
-#[test]
-fn what_a_full_disk_does_not_take_is_not_called_known_and_comes_again() {
-    for_each_seed(2, |_, rng| dropped_while_the_disk_is_full(rng));
-}
-
-#[test]
-fn coverage_in_as_many_pieces_as_may_be_is_told_truly_and_ends() {
-    for_each_seed(2, |_, rng| in_as_many_pieces_as_may_be(rng));
-}
-
-#[test]
-fn a_look_into_the_past_is_no_outage_also_of_a_market_that_nobody_follows() {
-    for_each_seed(2, |_, rng| looked_at_first(rng));
-}
-
-#[test]
-fn a_look_into_the_past_is_no_outage() {
-    for_each_seed(2, |_, rng| looked_at_once(rng));
+/// A daemon with a file that is deeper than it is ever away, and this backfill. It polls seldom: this is
+/// about candles, which stay as they are once they have closed.
+fn deep(backfill: i64, alter: impl FnOnce(&mut Config)) -> World {
+    let span = (BEGIN_MS - BEFORE * DAY_MS, BEGIN_MS + AFTER * DAY_MS);
+    let hours = |count: u64| Duration::from_secs(3600 * count);
+    let mut market = market_of(0, span, |_| true);
+    market.late_ms = 0;
+    World::with(backfill, vec![market], |config| {
+        keep_file(config);
+        let source = &mut config.sources[0];
+        (source.poll, source.stale_after) = (Poll::Every(hours(1)), hours(3));
+        source.frozen_after = hours(10_000);
+        let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
+        let (h1, d1) = (depth(20_000, 10), depth(2000, 10));
+        config.history = HistoryConfig { m1: depth(600_000, backfill), h1, d1 };
+        alter(config);
+    })
 }
 
 /// Away for longer than the backfill is deep, and killed again and again while that is fetched: all
 /// of it comes by itself in the end, and nothing that lies behind a client's one look into the past.
-fn killed_while_it_catches_up(rng: &mut Rng) {
+#[test]
+fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
     const AWAY: i64 = 12_000;
     const BACKFILL: i64 = 1200;
-    let mut config = deep();
-    config.history.m1.backfill = BACKFILL;
-    let mut world = begun(config, rng);
+    let mut world = deep(BACKFILL, |_| {});
     world.run(60);
-    let left = world.time() / MINUTE * MINUTE;
-    let past = left - 40_000 * MINUTE;
-    world.complete("1m", past, past + 400 * MINUTE);
+    let left = world.current();
+    world.complete(left - 40_000, left - 39_600);
     world.run(60);
-    world.restart(AWAY * MINUTE);
+    world.restart(AWAY as u64);
+    let mut fetched = 0;
     for _ in 0..3 {
         // The newest of each interval, and some of what was missed.
-        world.exchange.last_page = world.exchange.sent_pages + 5;
+        world.pages();
+        world.run_for_pages(5);
+        world.begins(NO_CANDLES);
         world.run(10);
+        fetched += world.hosts[0].asked.len();
         world.restart(0);
+        world.ends();
     }
-    world.exchange.last_page = u64::MAX;
+    world.pages();
     world.run(30);
-    let fetched = world.exchange.sent_pages;
+    fetched += world.hosts[0].asked.len();
     // From now on there is only what it has.
-    world.exchange.last_page = 0;
-    let count = world.check("1m", left - (BACKFILL - 5) * MINUTE, left + AWAY * MINUTE);
-    assert!(count as i64 >= AWAY + BACKFILL - 10, "{count}");
+    world.begins(NO_CANDLES);
+    world.all_whole(left - BACKFILL + 5, left + AWAY - 5);
     // With 1000 candles to a page, far fewer than all from that look on would take.
-    assert!(fetched < 40, "{fetched} pages");
+    assert!(fetched < 60, "{fetched} pages");
 }
 
 /// The disk takes nothing for a day, more comes than may wait for it, and memory holds little: what
 /// had to be let go of is not called known, and comes again by itself when there is room.
-fn dropped_while_the_disk_is_full(rng: &mut Rng) {
+#[test]
+fn what_a_full_disk_does_not_take_is_not_called_known_and_comes_again() {
     /// More than may wait.
     const BACKFILL: i64 = 60_000;
-    let mut config = deep();
-    config.history.m1.backfill = BACKFILL;
-    config.limits.candle_bytes = 256 * 1024;
-    let mut world = begun(config, rng);
-    world.disk().is_full = true;
+    let mut world = deep(BACKFILL, |config| config.limits.candle_bytes = 256 * 1024);
+    world.disk.is_full = true;
     // What memory lets go of before it is stored is fetched again.
-    world.exchange.most_a_minute = usize::MAX;
-    let began = world.time() / MINUTE * MINUTE;
+    world.hosts[0].most_a_minute = usize::MAX;
+    let began = world.current();
     world.run(86_400);
-    let fetched = world.exchange.sent_pages;
-    eprintln!("{fetched} pages in a day on a full disk");
+    let fetched = world.pages().len();
     assert!(fetched > 60, "{fetched} pages");
     // Without the exchange it can tell of no more than it has.
-    world.exchange.last_page = 0;
-    let mut partial = 0;
-    for page in 0..BACKFILL / 1000 {
-        let from = began - page * 1000 * MINUTE;
-        let to = from + 999 * MINUTE;
-        let (is_complete, rows) = world.look("1m", from, to);
-        let truth = truth("1m", from, to + 1);
-        partial += i64::from(!is_complete);
-        match is_complete {
-            true => assert_eq!(rows, truth, "from {from}"),
-            false => assert!(rows.iter().all(|row| truth.contains(row)), "from {from}"),
-        }
-    }
-    assert!(partial > BACKFILL / 2000, "{partial} charts are partial");
-    world.exchange.last_page = u64::MAX;
-    world.disk().is_full = false;
+    world.begins(NO_CANDLES);
+    let parts = (0..BACKFILL / 1000).map(|page| began - page * 1000);
+    let partial = parts.filter(|first| !world.minutes(*first, first + 999).is_complete()).count();
+    assert!(partial as i64 > BACKFILL / 2000, "{partial} charts are partial");
+    world.ends();
+    world.disk.is_full = false;
     // Until what was asked in vain is asked once more.
     world.run(1800);
     // What memory holds and the disk did not take comes again after the next start; it is little.
-    let file = world.disk();
-    file.config.limits.candle_bytes = 32 << 20;
+    world.config.limits.candle_bytes = 32 << 20;
     world.restart(0);
-    let fetched = world.exchange.sent_pages;
+    world.pages();
     world.run(60);
-    let again = world.exchange.sent_pages - fetched;
+    let again = world.pages().len();
     assert!(again < 20, "{again} pages are asked again");
-    world.exchange.last_page = 0;
+    world.begins(NO_CANDLES);
     // As deep as it is configured, counted from now.
-    let (from, to) = (began - (BACKFILL - 1500) * MINUTE, began + 1440 * MINUTE);
-    let count = world.check("1m", from, to);
-    assert!(count as i64 >= BACKFILL - 100, "{count}");
+    world.all_whole(began - (BACKFILL - 1500), began + 1440);
 }
 
 /// Clients have asked for as many scattered candles as coverage has pieces. One more that is older
 /// than all of them is told as far as it is known, and is not asked again and again; what touches
 /// them is taken in whole.
-fn in_as_many_pieces_as_may_be(rng: &mut Rng) {
+#[test]
+fn coverage_in_as_many_pieces_as_may_be_is_told_truly_and_ends() {
     /// Pieces of coverage, at most.
     const PIECES: i64 = 512;
-    let mut config = deep();
-    config.history.m1.backfill = 10;
-    config.history.m1.keep = 600_000;
-    let mut world = begun(config, rng);
+    let mut world = deep(10, |_| {});
     world.run(60);
-    let now = world.time() / MINUTE * MINUTE;
-    let oldest = now - 520_000 * MINUTE;
+    let oldest = world.current() - 520_000;
     for piece in 0..PIECES - 1 {
         // What a page has room for up to the next piece would come along.
-        let at = oldest + 1002 * piece * MINUTE;
-        assert_eq!(world.complete("1m", at, at).len(), 1);
+        let at = oldest + 1002 * piece;
+        assert_eq!(world.complete(at, at).rows.len(), 1);
     }
-    let at = oldest - 5000 * MINUTE;
     world.run(60);
-    let asked = world.exchange.sent_pages;
-    let (is_complete, rows) = world.look("1m", at, at + 9 * MINUTE);
-    assert!(!is_complete && rows.is_empty(), "{rows:?}");
-    assert_eq!(world.exchange.sent_pages, asked + 1);
-    // The newest candles of three intervals are read again as ever.
+    world.pages();
+    let at = oldest - 5000;
+    let chart = world.minutes(at, at + 9);
+    assert!(!chart.is_complete() && chart.rows.is_empty(), "{chart:?}");
+    assert_eq!(world.pages().len(), 1);
+    // The newest candles are read again as ever.
     world.run(120);
-    assert!(world.exchange.sent_pages <= asked + 12, "{} pages", world.exchange.sent_pages - asked);
-    let from = oldest - 900 * MINUTE;
-    let (is_complete, rows) = world.look("1m", from, oldest);
-    assert_eq!((is_complete, rows.len()), (true, 901));
+    let pages = world.pages().len();
+    assert!(pages <= 12, "{pages} pages");
+    assert_eq!(world.whole(oldest - 900, oldest).rows.len(), 901);
 }
 
 /// A client looks into the past, and marketd is killed: what lies between that look and now is
-/// nobody's outage.
-fn looked_at_once(rng: &mut Rng) {
-    for (backfill, look) in [(0, 5), (600, 700), (1200, 900)] {
-        let mut config = deep();
-        config.history.m1.backfill = backfill;
-        let mut world = begun(config, rng);
+/// nobody's outage. Nor is it where this is the first that is ever asked of a market that nobody follows yet.
+#[test]
+fn a_look_into_the_past_is_no_outage() {
+    for (backfill, look, is_followed) in
+        [(0, 5, true), (600, 700, true), (1200, 900, true), (1500, 400, false)]
+    {
+        let mut world = deep(backfill, |config| {
+            if !is_followed {
+                config.sources[0].symbols.clear();
+            }
+        });
         world.run(60);
-        let past = world.time() / MINUTE * MINUTE - 40_000 * MINUTE;
-        assert!(!world.complete("1m", past, past + look * MINUTE).is_empty());
+        let past = world.current() - 40_000;
+        world.pages();
+        world.complete(past, past + look);
         world.run(60);
-        let fetched = world.exchange.sent_pages;
-        world.restart(MINUTE);
-        world.run(120);
+        if is_followed {
+            world.pages();
+            world.restart(1);
+            world.run(120);
+        }
         // With 1000 candles to a page all of it would take 40 more.
-        let again = world.exchange.sent_pages - fetched;
-        assert!(again < 15, "{again} pages, {backfill} and {look}");
+        let pages = world.pages().len();
+        assert!(pages < 15, "{pages} pages, {backfill} and {look}");
     }
-}
-
-/// The first that is ever asked of a market that nobody follows yet is a look into the past.
-fn looked_at_first(rng: &mut Rng) {
-    let mut config = deep();
-    config.history.m1.backfill = 1500;
-    config.history.h1.backfill = 10;
-    config.history.d1.backfill = 10;
-    config.sources[0].symbols = vec![];
-    let mut world = begun(config, rng);
-    world.run(60);
-    let past = world.time() / MINUTE * MINUTE - 40_000 * MINUTE;
-    let fetched = world.exchange.sent_pages;
-    assert!(!world.complete("1m", past, past + 400 * MINUTE).is_empty());
-    world.run(60);
-    let more = world.exchange.sent_pages - fetched;
-    assert!(more < 15, "{more} pages");
 }

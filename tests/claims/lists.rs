@@ -1,18 +1,42 @@
 //! Market lists that lack what is there, and markets that have left.
 
 use crate::claims::world::*;
+use std::time::Duration;
+
+/// A daemon that tracks all of these markets, the first two by name.
+fn world_of(count: usize, alter: impl FnOnce(&mut Config)) -> World {
+    let span = (BEGIN - 3 * HOUR_MS, BEGIN + 6 * HOUR_MS);
+    let markets = (0..count).map(|at| market_of(at, span, |_| true));
+    World::with(10, markets.collect(), |config| {
+        let source = &mut config.sources[0];
+        // Hours of many quotes take long.
+        source.poll = marketd::config::Poll::Every(Duration::from_secs(20));
+        source.stale_after = Duration::from_secs(60);
+        alter(config);
+    })
+}
 
 /// The number of symbols that are served.
 fn served(world: &mut World) -> usize {
-    let body = world.get("/api/v1/quotes?symbols=*");
-    body.matches(r#""symbol":"#).count()
+    world.get("/api/v1/quotes?symbols=*")["quotes"].items().len()
+}
+
+/// The exchange has only so many markets left.
+fn leave(world: &mut World, left: usize) {
+    let now = world.clock();
+    world.hosts[0].markets[left..].iter_mut().for_each(|it| it.gone_ms = it.gone_ms.min(now));
+}
+
+/// The list has only so many markets, and tickers have all.
+fn short(left: usize) -> Ill {
+    Ill::ListShort { left, once: false }
 }
 
 /// Lets time pass until the market list was read again, and some seconds more.
 fn await_list(world: &mut World) {
-    let (lists, limit) = (world.exchange.lists, world.time() + 2 * HOUR);
-    while world.exchange.lists == lists {
-        assert!(world.time() < limit, "the list is not read");
+    let (lists, limit) = (world.count(Kind::List), world.us + 7200 * SECOND);
+    while world.count(Kind::List) == lists {
+        assert!(world.us < limit, "the list is not read");
         world.run(1);
     }
     world.run(5);
@@ -20,83 +44,82 @@ fn await_list(world: &mut World) {
 
 #[test]
 fn a_list_that_has_not_changed_is_not_sent_again() {
-    let mut world = World::with_others(500);
-    world.exchange.tag = Some(r#"W/"1""#);
+    let mut world = world_of(501, |_| {});
+    let told = |world: &mut World| (served(world), world.hosts[0].lists_sent);
+    world.hosts[0].tag = Some(r#"W/"1""#);
     world.run(30);
-    assert_eq!((served(&mut world), world.exchange.lists_sent), (501, 1));
+    assert_eq!(told(&mut world), (501, 1));
     await_list(&mut world);
-    assert_eq!((served(&mut world), world.exchange.lists_sent), (501, 1));
-    let metrics = world.get("/api/v1/metrics");
-    assert!(metrics.contains(r#""candles":0,"markets":0"#), "{metrics}");
-    world.exchange.others = (490, 490);
-    world.exchange.tag = Some(r#""2""#);
+    assert_eq!(told(&mut world), (501, 1));
+    let failing = &world.get("/api/v1/metrics")["upstreams"][0]["failing"];
+    assert_eq!(failing["markets"].integer(), Some(0), "{failing}");
+    leave(&mut world, 491);
+    world.hosts[0].tag = Some(r#""2""#);
     await_list(&mut world);
-    assert_eq!((served(&mut world), world.exchange.lists_sent), (491, 2));
+    assert_eq!(told(&mut world), (491, 2));
     // A list that is doubted is read whole again, though its tag is known.
-    world.exchange.others.0 = 5;
-    world.exchange.tag = Some(r#""3""#);
+    world.begins(short(6));
+    world.hosts[0].tag = Some(r#""3""#);
     await_list(&mut world);
     await_list(&mut world);
-    assert_eq!((served(&mut world), world.exchange.lists_sent), (6, 4));
+    assert_eq!(told(&mut world), (6, 4));
 }
 
-/// The other markets of a list, those with a ticker then, and the symbols that are served after it.
-type List = ((usize, usize), usize);
+/// What happens before a list is read, and the symbols that are served after it.
+type List<'a> = (&'a dyn Fn(&mut World), usize);
 
 #[test]
 fn markets_that_a_list_lacks_leave_at_once_if_they_are_few_and_have_no_ticker_and_else_with_the_next_list()
  {
+    let is_short = |left: usize| move |world: &mut World| world.begins(short(left));
+    let leaves = |left: usize| move |world: &mut World| leave(world, left);
     let cases: [(&str, &[List]); 3] = [
-        ("one short list", &[((5, 500), 501), ((500, 500), 501)]),
-        ("one market whose ticker comes", &[((499, 500), 501), ((499, 500), 500)]),
-        ("a few, and many", &[((480, 480), 481), ((5, 5), 481), ((5, 5), 6)]),
+        ("one short list", &[(&is_short(6), 501), (&World::ends, 501)]),
+        ("one market whose ticker comes", &[(&is_short(500), 501), (&|_| {}, 500)]),
+        ("a few, and many", &[(&leaves(481), 481), (&leaves(6), 481), (&|_| {}, 6)]),
     ];
     for (what, lists) in cases {
-        let mut world = World::with_others(500);
+        let mut world = world_of(501, |_| {});
         world.run(30);
         assert_eq!(served(&mut world), 501);
-        let mut is_doubted = false;
-        for (others, expected) in lists {
-            world.exchange.others = *others;
-            let begin = world.time();
+        for (at, (happens, expected)) in lists.iter().enumerate() {
+            happens(&mut world);
+            let begin = world.us;
             await_list(&mut world);
             // A list that is doubted is read again before an hour has passed.
-            assert!(!is_doubted || world.time() - begin <= 70_000, "{what}");
-            assert_eq!(served(&mut world), *expected, "{what}: {others:?}");
-            is_doubted = *expected > 1 + others.0;
+            let is_again = at + 1 == lists.len();
+            assert!(!is_again || world.us - begin <= 70 * SECOND, "{what}");
+            assert_eq!(served(&mut world), *expected, "{what}: {at}");
         }
-        let lists = world.exchange.lists;
+        let lists = world.count(Kind::List);
         world.run(600);
-        assert_eq!(world.exchange.lists, lists, "{what}: hourly again");
+        assert_eq!(world.count(Kind::List), lists, "{what}: hourly again");
     }
 }
 
-#[cfg(feature = "sqlite")]
 #[test]
 fn a_first_list_after_a_restart_that_lacks_some_is_read_again_before_it_removes_them() {
-    // What the next list has, and what is served then.
-    for ((first, next), expected) in [((5, 500), 501), ((480, 480), 481)] {
-        let mut world = World::with_file(100);
-        world.track_others(500);
+    // Whether the markets have left, and what is served in the end.
+    for (have_left, expected) in [(false, 501), (true, 481)] {
         for slow_ms in [0, 3000] {
-            world.exchange.others = (500, 500);
-            world.restart(0);
+            let mut world = world_of(501, keep_file);
             // Quotes are saved after five minutes.
             world.run(320);
-            assert_eq!(served(&mut world), 501);
-            world.exchange.others.0 = first;
+            match have_left {
+                true => leave(&mut world, 481),
+                false => world.begins(short(6)),
+            }
             world.restart_on_slow_disk(slow_ms);
             world.run(20);
-            assert_eq!(served(&mut world), 501, "{first}, {slow_ms} ms");
+            assert_eq!(served(&mut world), 501, "{expected}, {slow_ms} ms");
             // It is read again within a minute.
-            world.exchange.others.0 = next;
+            world.ends();
             world.run(90);
-            assert_eq!(served(&mut world), expected, "{first}, {slow_ms} ms");
+            assert_eq!(served(&mut world), expected, "{slow_ms} ms");
         }
     }
 }
 
-#[cfg(feature = "sqlite")]
 #[test]
 fn what_is_stored_is_read_after_a_restart_also_of_a_market_that_is_not_listed_or_cannot_be_fetched()
 {
@@ -105,9 +128,12 @@ fn what_is_stored_is_read_after_a_restart_also_of_a_market_that_is_not_listed_or
         world.run(300);
         world.run_to_second(10);
         let last = world.current() - 1;
-        let before = world.whole(last - 50, last);
+        let before = world.minutes(last - 50, last);
         world.run(5);
-        (world.exchange.is_delisted, world.exchange.is_failing) = (is_delisted, !is_delisted);
+        match is_delisted {
+            true => leave(&mut world, 0),
+            false => world.begins(NO_CANDLES),
+        }
         world.restart(0);
         world.run(10);
         let after = world.minutes(last - 50, last);

@@ -11,18 +11,16 @@
 //!   not asked for again and again
 //! - `/health` names what lasts, and is `ok` some time after it is over; each fault costs a few lines of log
 
-mod host;
-mod judge;
+pub mod host;
+pub mod judge;
 
 use super::disk::Disk;
 use crate::support::{BINANCE, Json, Rng, market_by_market};
 use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 pub use host::HOUR;
 use host::{DAY_MS, HOUR_MS, Host, Ill, Kind, MINUTE, MINUTE_MS, Market, SECOND};
-
 use judge::{Asked, Fault, Judge, length_of};
-
-use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
+use marketd::config::{Config, Data, Depth, HistoryConfig, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::history::{DiskJob, Reply, SeriesName};
 use marketd::time::Now;
@@ -32,7 +30,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// 2026-01-15T00:00:00Z.
-const BEGIN_MS: i64 = 1_768_435_200_000;
+pub const BEGIN_MS: i64 = 1_768_435_200_000;
 
 /// The exchanges were founded some days before.
 const BORN_MS: i64 = BEGIN_MS - 3 * DAY_MS;
@@ -54,12 +52,12 @@ const CALM: u64 = 90 * MINUTE;
 const AMPLE: u64 = 1500;
 
 /// A source: its place among the hosts, and the symbols that it names.
-struct Source {
-    id: &'static str,
-    host: usize,
-    named: Vec<usize>,
+pub struct Source {
+    pub id: &'static str,
+    pub host: usize,
+    pub named: Vec<usize>,
     /// Whether it asks for all quotes at once, and so tracks all markets.
-    is_whole: bool,
+    pub is_whole: bool,
 }
 
 /// What a day has cost.
@@ -77,10 +75,13 @@ pub type World = VirtualTime<Day>;
 /// What the world owns beside time.
 pub struct Day {
     rng: Rng,
-    config: Config,
+    pub config: Config,
     sources: Vec<Source>,
-    hosts: Vec<Host>,
-    disk: Disk,
+    pub hosts: Vec<Host>,
+    pub disk: Disk,
+    /// How long a message is on its way, and a job of the disk takes: at least and at most.
+    pub flight_us: (u64, u64),
+    pub job_us: (u64, u64),
     /// This machine's clock at the begin of the run.
     machine_ms: i64,
     /// When this life began, and how many there were.
@@ -98,14 +99,14 @@ pub struct Day {
 impl World {
     /// A day that is bad for so many microseconds, and then good.
     pub fn new(bad_us: u64, rng: &mut Rng) -> World {
-        let end_ms = BEGIN_MS + (bad_us / 1000) as i64 + DAY_MS;
+        let end_ms = BEGIN_MS + (bad_us / 1000) as i64 + 3 * DAY_MS;
         let mut rng = Rng::new(rng.next());
         let mut hosts = Vec::new();
         for at in 0..2 {
             let count = 6 + rng.below(6) as usize;
             let off_ms = rng.between(-20_000, 20_000);
             let mut markets: Vec<Market> = (0..count)
-                .map(|number| Market::new(10 * at + number, BORN_MS, end_ms, &mut rng))
+                .map(|number| Market::any(10 * at + number, (BORN_MS, end_ms), &mut rng))
                 .collect();
             if rng.chance(1, 3) {
                 let last = markets.last_mut().expect("there are some");
@@ -125,6 +126,16 @@ impl World {
         let seed = rng.next();
         // How far this machine's clock is off.
         let off_ms = *rng.pick(&[0, 0, 0, 90_000, -3000]);
+        World::of((sources, hosts), config, (seed, off_ms), rng)
+    }
+
+    /// A daemon with this seed that follows these sources of these hosts, by a clock that is so far off.
+    pub fn of(
+        (sources, hosts): (Vec<Source>, Vec<Host>),
+        config: Config,
+        (seed, off_ms): (u64, i64),
+        rng: Rng,
+    ) -> World {
         let spells = hosts.iter().map(|host| host.spells.len() as u64).sum();
         let day = Day {
             rng,
@@ -132,12 +143,14 @@ impl World {
             sources,
             hosts,
             disk: Disk::new(true, Rng::new(1)),
+            flight_us: (10_000, 59_999),
+            job_us: (1000, 30_999),
             machine_ms: BEGIN_MS + off_ms,
             life: (0, 1),
             served: Vec::new(),
             hidden: 0,
             refused: BTreeMap::new(),
-            judge: Judge::default(),
+            judge: Judge { tolerance_ms: 4000, ..Judge::default() },
             tally: Tally { spells, ..Tally::default() },
         };
         VirtualTime::begin(day, (BEGIN_MS, off_ms), |now| core(&config, seed, now))
@@ -151,7 +164,7 @@ impl World {
             self.run(30);
             self.look(false);
             if self.us > next_death {
-                let away = *self.rng.pick(&[5 * SECOND, 10 * MINUTE, 90 * MINUTE]);
+                let away = *self.rng.pick(&[5 * SECOND, 10 * MINUTE, 90 * MINUTE, 30 * HOUR]);
                 self.die(away);
                 next_death = self.us + self.rng.below(LIFE);
             }
@@ -178,7 +191,7 @@ impl World {
     }
 
     /// Is killed, and begins anew after so long.
-    fn die(&mut self, away: u64) {
+    pub fn die(&mut self, away: u64) {
         let is_first_done = self.rng.chance(1, 2);
         self.kill(is_first_done);
         let begin = self.us + away;
@@ -221,7 +234,7 @@ impl World {
                 true => (Some(from.max(BORN_MS)), Some(clock - length - 10 * MINUTE_MS)),
                 false => (self.rng.chance(4, 5).then_some(from), to),
             };
-            self.ask_chart(source, market, interval, (from, to), is_calm);
+            self.ask_chart((source, market, interval), (from, to), is_calm);
         }
         self.look_at_the_past();
     }
@@ -238,7 +251,7 @@ impl World {
                 let market = self.some_named(source);
                 let clock = self.hosts[self.sources[source].host].clock(self.us);
                 let range = (Some(clock - 5 * HOUR_MS), Some(clock - 2 * HOUR_MS));
-                self.ask_chart(source, market, "1m", range, true);
+                self.ask_chart((source, market, "1m"), range, true);
             }
         }
     }
@@ -252,14 +265,13 @@ impl World {
         self.hosts.iter().map(markets).sum()
     }
 
-    fn ask_chart(
+    /// Asks for a chart, and judges it.
+    pub fn ask_chart(
         &mut self,
-        source: usize,
-        market: usize,
-        interval: &'static str,
+        (source, market, interval): (usize, usize, &'static str),
         (from, to): (Option<i64>, Option<i64>),
         is_calm: bool,
-    ) {
+    ) -> Answer {
         let of = &self.sources[source];
         let host = &self.hosts[of.host];
         let clock = host.clock(self.us);
@@ -279,17 +291,21 @@ impl World {
         let answer = self.fetch(&target);
         let us = self.us;
         self.peers.judge_chart(asked, &answer, us);
+        answer
     }
 
-    /// After all has been well for long, each named market has the whole of its last hours.
+    /// After all has been well for long, each named market has all that was ever followed of it, as far as that
+    /// is kept.
     fn look_at_all(&mut self) {
         for source in 0..self.sources.len() {
             for market in self.sources[source].named.clone() {
                 let clock = self.hosts[self.sources[source].host].clock(self.us);
-                for (interval, back) in [("1m", 8 * HOUR_MS), ("1h", DAY_MS), ("1d", 2 * DAY_MS)] {
+                let minutes = (clock - BEGIN_MS + 9 * HOUR_MS).min(45 * HOUR_MS);
+                for (interval, back) in [("1m", minutes), ("1h", DAY_MS), ("1d", 2 * DAY_MS)] {
                     // What has only just closed is not known to be empty yet.
                     let to = clock - length_of(interval) - 10 * MINUTE_MS;
-                    self.ask_chart(source, market, interval, (Some(clock - back), Some(to)), true);
+                    let range = (Some(clock - back), Some(to));
+                    self.ask_chart((source, market, interval), range, true);
                     self.run(3);
                 }
             }
@@ -303,7 +319,8 @@ impl Peers for Day {
     }
 
     fn flight_us(&mut self) -> u64 {
-        10_000 + self.rng.below(50_000)
+        let (least, most) = self.flight_us;
+        least + self.rng.below(most - least + 1)
     }
 
     fn sees(&mut self, request: &Request) {
@@ -329,7 +346,8 @@ impl Peers for Day {
     }
 
     fn job_us(&mut self) -> u64 {
-        1000 + self.rng.below(30_000)
+        let (least, most) = self.job_us;
+        least + self.rng.below(most - least + 1)
     }
 
     /// What is stored stays until it is too old.
@@ -350,6 +368,9 @@ impl Peers for Day {
             .map(|(name, changes)| (name.clone(), changes.covered().collect()))
             .collect();
         let said = self.disk.work(job, us);
+        if self.disk.is_full {
+            return said;
+        }
         for (name, slot) in stored {
             self.check_removed(&name, slot, us);
         }
@@ -406,7 +427,7 @@ impl Day {
         let (market, length, clock) = self.place_of(name, us);
         // While no witness tells the exchange's time, this machine's clock is it.
         let clock = clock.max(self.machine_ms + (us / 1000) as i64);
-        let oldest = clock.div_euclid(length) - if length == MINUTE_MS { KEEP } else { 1000 };
+        let oldest = clock.div_euclid(length) - self.config.history.depth(name.interval).keep;
         let is_true = market.traded(length, slot) && (slot + 1) * length <= clock && slot >= oldest;
         let is_there = self.disk.series[name].candles.contains_key(&slot);
         self.judge.check(is_there || !is_true, Fault::Lost, us, || {
@@ -418,7 +439,7 @@ impl Day {
     fn check_covered(&mut self, name: &SeriesName, covered: Vec<Range<i64>>, us: u64) {
         let (market, length, clock) = self.place_of(name, us);
         let kept = &self.disk.series[name];
-        let ends = (BORN_MS / length, (clock + 2 * DAY_MS) / length);
+        let ends = (market.born_ms / length, (clock + 2 * DAY_MS) / length);
         let slots = covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1));
         let mut faults = Vec::new();
         for slot in slots {
@@ -437,7 +458,7 @@ impl Day {
         }
     }
 
-    fn judge_chart(&mut self, mut asked: Asked, answer: &Answer, us: u64) {
+    pub fn judge_chart(&mut self, mut asked: Asked, answer: &Answer, us: u64) {
         let host = &self.hosts[self.sources[asked.source].host];
         asked.clock.1 = host.clock(us);
         self.tally.charts += 1;
@@ -556,11 +577,13 @@ fn address_of(host: usize) -> SocketAddr {
 
 fn core(config: &Config, seed: u64, now: Now) -> Core {
     let mut core = Core::new(config.clone(), None, ProcessFacts::default, seed, now);
-    core.keep_history(Disk::opened(), now);
+    if config.data != Data::Memory {
+        core.keep_history(Disk::opened(), now);
+    }
     core
 }
 
-fn config(sources: &[Source], hosts: &[Host]) -> Config {
+pub fn config(sources: &[Source], hosts: &[Host]) -> Config {
     let source = |of: &Source| {
         let host = &hosts[of.host];
         let mut text = BINANCE.replace("\"units\": 6000", &format!("\"units\": {}", host.budget));

@@ -10,8 +10,8 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::history::{
-    Batch, DiskJob, Extent, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead, SeriesName,
-    StoreError, Unusable, Written,
+    Batch, DiskJob, Extent, Loaded, Opened, QuoteName, ReadJob, Reply, Rows, SavedQuote,
+    SeriesHead, SeriesName, StoreError, Unusable, Written,
 };
 use marketd::record::{Candle, Edge};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +40,10 @@ impl Kept {
 #[derive(Debug)]
 pub struct Disk {
     pub series: BTreeMap<SeriesName, Kept>,
+    /// The saved quotes, if it keeps any.
+    pub quotes: Option<BTreeMap<QuoteName, SavedQuote>>,
+    /// Whether it takes nothing.
+    pub is_full: bool,
     queue: VecDeque<DiskJob>,
     /// When the file can be opened again; `None`: it is open.
     shut_until: Option<u64>,
@@ -55,6 +59,8 @@ impl Disk {
     pub fn new(calm: bool, rng: Rng) -> Disk {
         Disk {
             series: BTreeMap::new(),
+            quotes: None,
+            is_full: false,
             queue: VecDeque::new(),
             shut_until: None,
             told: false,
@@ -122,7 +128,12 @@ impl Disk {
             said.push(refused(job, error));
             return said;
         }
-        self.succeed(job, &mut said);
+        match job {
+            DiskJob::Write(_) if self.is_full => {
+                said.push(refused(job, StoreError::Full("no room".to_string())));
+            }
+            job => self.succeed(job, &mut said),
+        }
         said
     }
 
@@ -136,6 +147,7 @@ impl Disk {
                         extent: kept.extent(),
                     }]));
                 }
+                said.extend(self.quotes.clone().map(|it| Reply::Quotes(it.into_iter().collect())));
                 said.push(Reply::Loaded(Ok(Loaded::default())));
             }
             DiskJob::Read(read) => {
@@ -152,6 +164,9 @@ impl Disk {
     }
 
     fn write(&mut self, batch: &Batch) {
+        if let Some(quotes) = &mut self.quotes {
+            quotes.extend(batch.quotes.clone());
+        }
         for (name, changes) in &batch.series {
             for slots in changes.forgotten() {
                 self.forget(name, slots);

@@ -12,6 +12,9 @@ use crate::virtual_time::{Request, Response};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
 
+/// A page of candles is not asked for more often in a minute.
+const MOST_A_MINUTE: usize = 40;
+
 /// A budget is for so long.
 pub const WINDOW: u64 = 60_000_000;
 
@@ -27,7 +30,15 @@ pub struct Host {
     /// Its clock at the begin of the run.
     pub begin_ms: i64,
     /// Whether its answers have a `Date`.
-    has_date: bool,
+    pub has_date: bool,
+    /// The tag of its market list, if it has one, and how often it was sent whole.
+    pub tag: Option<&'static str>,
+    pub lists_sent: u64,
+    /// Requests for candles: market, length, first and last open time.
+    pub asked: Vec<Page>,
+    /// Those of the last minute, and how often one may be asked for in it.
+    recent: VecDeque<(u64, Page)>,
+    pub most_a_minute: usize,
     /// Units asked for, and when.
     spent: VecDeque<(u64, u64)>,
     /// By its `Retry-After`, nothing may be asked before.
@@ -40,6 +51,9 @@ pub struct Host {
     /// Answers of a kind that each spell has bent or refused.
     bent: BTreeMap<usize, u64>,
 }
+
+/// A page of candles: market, length of a slot, first and last open time.
+pub type Page = (usize, i64, i64, i64);
 
 /// What the exchange last said was used in a window.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +79,11 @@ impl Host {
             budget,
             begin_ms,
             has_date: rng.chance(3, 4),
+            tag: None,
+            lists_sent: 0,
+            asked: Vec::new(),
+            recent: VecDeque::new(),
+            most_a_minute: MOST_A_MINUTE,
             spent: VecDeque::new(),
             met: 0,
             quiet_until: 0,
@@ -98,7 +117,9 @@ impl Host {
     pub fn deceives(&self, us: u64) -> bool {
         let was_on = |is_it: fn(Ill) -> bool| {
             let mut spells = self.spells.iter();
-            spells.any(|it| is_it(it.ill) && (it.from..it.until + 10 * MINUTE).contains(&us))
+            spells.any(|it| {
+                is_it(it.ill) && (it.from..it.until.saturating_add(10 * MINUTE)).contains(&us)
+            })
         };
         let is_untold = |ill| match ill {
             Ill::ClockMissing { .. } => true,
@@ -114,7 +135,8 @@ impl Host {
     pub fn hides(&self, market: usize, again: bool, us: u64) -> bool {
         self.spells.iter().any(|spell| match spell.ill {
             Ill::ListShort { left, once } if !again || !once => {
-                left <= market && (spell.from..spell.until + 70 * MINUTE).contains(&us)
+                left <= market
+                    && (spell.from..spell.until.saturating_add(70 * MINUTE)).contains(&us)
             }
             _ => false,
         })
@@ -204,20 +226,30 @@ impl Host {
         if self.has(us, |ill| ill == Ill::Gone) {
             return Response::End;
         }
+        if self.has(us, |ill| ill == Ill::Silent) {
+            return Response::Silence;
+        }
         let target = &request.target;
         let used = self.weigh(target, request.sent_us, us, judge);
         let (kind, _) = Host::read(target);
         let clock = self.clock(us);
         let refusal = self.refusal(kind, us);
-        let (status, body) = match refusal {
+        let (mut status, mut body) = match refusal {
             Some((status @ (429 | 418), _)) => {
                 (status, "{\"code\":-1003,\"msg\":\"Too many requests.\"}".to_string())
             }
             Some((status, _)) => (status, "<html>down</html>".to_string()),
-            None => self.tell(request, kind, us),
+            None => self.tell(request, kind, us, judge),
         };
         // In which window it counts.
         let mut fields = format!("{USED}: {used}\r\nX-Window: {}\r\n", us / WINDOW);
+        if let Some(tag) = self.tag.filter(|_| kind == Kind::List && status == 200) {
+            fields.push_str(&format!("ETag: {tag}\r\n"));
+            if field(&request.fields, "If-None-Match") == Some(tag) {
+                (status, body) = (304, String::new());
+            }
+        }
+        self.lists_sent += u64::from(kind == Kind::List && status == 200);
         let retry_after = refusal.and_then(|(_, after)| after);
         fields.extend(retry_after.map(|seconds| format!("Retry-After: {seconds}\r\n")));
         let mut slow = 0;
@@ -227,6 +259,7 @@ impl Host {
                 Ill::ClockSlow if kind == Kind::Clock => slow = 3_000_000,
                 Ill::ClockMissing { date } => has_date = date,
                 Ill::DateOff(ms) => date += ms,
+                Ill::ErrorsDated(ms) if status >= 300 => date += ms,
                 Ill::Aged => {
                     date -= 40_000;
                     fields.push_str("Age: 40\r\n");
@@ -264,12 +297,12 @@ impl Host {
         *count == 1
     }
 
-    fn tell(&mut self, request: &Request, kind: Kind, us: u64) -> (u16, String) {
+    fn tell(&mut self, request: &Request, kind: Kind, us: u64, judge: &mut Judge) -> (u16, String) {
         match kind {
             Kind::Clock => self.tell_time(us),
             Kind::List => self.tell_list(us),
             Kind::Quotes => self.tell_tickers(request.parameter("symbol"), us),
-            Kind::Candles => self.tell_candles(request, us),
+            Kind::Candles => self.tell_candles(request, us, judge),
         }
     }
 
@@ -312,6 +345,7 @@ impl Host {
                 Ill::TickersDated { off_ms: ms, all: true } => off_ms = ms,
                 Ill::TickersDated { off_ms: ms, all: false } => one_off_ms = ms,
                 Ill::TickersUndated => undated = true,
+                Ill::TickersStand(at_ms) => off_ms = at_ms - clock,
                 _ => {}
             }
         }
@@ -341,38 +375,57 @@ impl Host {
         }
     }
 
-    fn tell_candles(&mut self, request: &Request, us: u64) -> (u16, String) {
-        let mut clock = self.clock(us);
+    fn tell_candles(&mut self, request: &Request, us: u64, judge: &mut Judge) -> (u16, String) {
+        let id = request.parameter("symbol");
+        let number = |name: &str| request.parameter(name)?.parse::<i64>().ok();
+        let now = self.clock(us);
+        let mut markets = self.markets.iter();
+        let at = markets.position(|it| id == Some(&it.id) && now < it.gone_ms);
+        let length = super::judge::length_of(request.parameter("interval").unwrap_or_default());
+        let (Some(at), Some(from), Some(to)) = (at, number("startTime"), number("endTime")) else {
+            return unknown();
+        };
+        self.note_page((at, length, from, to), us, judge);
+        let mut clock = now;
+        let (mut most, mut keeps_newest, mut lacking) = (usize::MAX, false, None);
+        let limit = number("limit").unwrap_or(500) as usize;
+        let is_of = |of: Option<usize>| of.is_none_or(|of| of == at);
         for (_, spell) in self.ills(us) {
             match spell.ill {
-                Ill::CandlesEmpty => return (200, "[]".to_string()),
-                Ill::CandlesFrozen => clock = self.clock(spell.from),
+                Ill::CandlesEmpty(of) if is_of(of) => return (200, "[]".to_string()),
+                Ill::CandlesFrozen(of) if is_of(of) => clock = self.clock(spell.from),
+                Ill::CandlesCut { rows, newest } => (most, keeps_newest) = (rows, newest),
+                Ill::CandleLacking(slot) if length == MINUTE_MS => lacking = Some(slot),
                 _ => {}
             }
         }
-        let id = request.parameter("symbol");
-        let number = |name: &str| request.parameter(name)?.parse::<i64>().ok();
-        let market = self.markets.iter().find(|it| id == Some(&it.id) && clock < it.gone_ms);
-        let length = match request.parameter("interval") {
-            Some("1m") => MINUTE_MS,
-            Some("1h") => HOUR_MS,
-            _ => DAY_MS,
-        };
-        let (Some(market), Some(from), Some(to)) = (market, number("startTime"), number("endTime"))
-        else {
-            return unknown();
-        };
-        let limit = number("limit").unwrap_or(500) as usize;
+        let market = &self.markets[at];
         // Before the first trade there is nothing to look for.
         let born = market.born_ms.div_euclid(length);
         let first = (from + length - 1).div_euclid(length).max(born);
         let last = to.min(clock).div_euclid(length);
         let row = |slot| Some((slot * length, market.row(length, slot, clock)?));
-        let rows = (first..=last).filter_map(row).take(limit);
-        let rows = rows.map(|(open_ms, [open, high, low, close, volume])| {
+        let slots = (first..=last).filter(|slot| lacking != Some(*slot));
+        let mut rows: Vec<_> = slots.filter_map(row).take(limit).collect();
+        let behind = rows.len().saturating_sub(most);
+        rows.drain(if keeps_newest { 0..behind } else { rows.len() - behind..rows.len() });
+        let rows = rows.into_iter().map(|(open_ms, [open, high, low, close, volume])| {
             format!("[{open_ms},\"{open}\",\"{high}\",\"{low}\",\"{close}\",\"{volume}\",0]")
         });
         (200, format!("[{}]", rows.collect::<Vec<_>>().join(",")))
+    }
+
+    /// Nobody asks for one page again and again.
+    fn note_page(&mut self, page: Page, us: u64, judge: &mut Judge) {
+        self.asked.push(page);
+        self.recent.push_back((us, page));
+        while self.recent.front().is_some_and(|(at, _)| at + WINDOW <= us) {
+            self.recent.pop_front();
+        }
+        let same = self.recent.iter().filter(|it| it.1 == page).count();
+        judge.check(same <= self.most_a_minute, Fault::Hammered, us, || {
+            format!("{page:?} is asked for {same} times in a minute")
+        });
     }
 }
 
@@ -413,32 +466,62 @@ pub enum Lie {
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ill {
-    /// Candles are answered with an empty list.
-    CandlesEmpty,
-    /// Candles are those of the spell's begin.
-    CandlesFrozen,
+    /// Candles of this market, or of all, are answered with an empty list.
+    CandlesEmpty(Option<usize>),
+    /// Candles of this market, or of all, are those of the spell's begin.
+    CandlesFrozen(Option<usize>),
+    /// A page of candles has so many rows at most: the oldest or the newest of them.
+    CandlesCut {
+        rows: usize,
+        newest: bool,
+    },
+    /// The candle of this minute is left out.
+    CandleLacking(i64),
     /// The time call lies; with `once` in its first answer alone.
-    ClockLies { lie: Lie, once: bool },
+    ClockLies {
+        lie: Lie,
+        once: bool,
+    },
     /// The time call takes three seconds.
     ClockSlow,
     /// The time call is not there. Whether the answers have a `Date` nevertheless.
-    ClockMissing { date: bool },
+    ClockMissing {
+        date: bool,
+    },
     /// Answers come from a cache: an `Age`, and a `Date` as old as that.
     Aged,
-    /// The `Date` is off by so many milliseconds.
+    /// The `Date` is off by so many milliseconds; or that of errors alone.
     DateOff(i64),
+    ErrorsDated(i64),
     /// One ticker is dated so many milliseconds off; or all of them are.
-    TickersDated { off_ms: i64, all: bool },
+    TickersDated {
+        off_ms: i64,
+        all: bool,
+    },
     /// The times of tickers cannot be read.
     TickersUndated,
+    /// Every ticker has this time.
+    TickersStand(i64),
     /// The market list lacks every market but so many; with `once` in its first answer alone.
-    ListShort { left: usize, once: bool },
+    ListShort {
+        left: usize,
+        once: bool,
+    },
     /// Requests are refused: all of them, or those of one kind; every one, or every other one.
-    Refuses { kind: Option<Kind>, status: u16, retry_after: Option<u64>, every_other: bool },
+    Refuses {
+        kind: Option<Kind>,
+        status: u16,
+        retry_after: Option<u64>,
+        every_other: bool,
+    },
     /// Another program has spent so much of the budget of each window.
-    OtherProgram { percent: u64 },
+    OtherProgram {
+        percent: u64,
+    },
     /// Nobody can connect.
     Gone,
+    /// Requests are not answered.
+    Silent,
 }
 
 /// A stretch of time in which something is wrong.
@@ -510,8 +593,8 @@ fn about_time(rng: &mut Rng) -> Ill {
 
 fn about_data(rng: &mut Rng) -> Ill {
     match rng.below(5) {
-        0 | 1 => Ill::CandlesEmpty,
-        2 | 3 => Ill::CandlesFrozen,
+        0 | 1 => Ill::CandlesEmpty(None),
+        2 | 3 => Ill::CandlesFrozen(None),
         _ => Ill::ListShort { left: 1 + rng.below(3) as usize, once: rng.chance(1, 2) },
     }
 }
@@ -561,9 +644,8 @@ pub const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// The last trade of a candle is booked so long after the candle's end, in one candle out of [`LATE_PART`].
-pub const LATE_MS: i64 = 25_000;
-const LATE_PART: i64 = 8;
+/// On bad days the last trade of a candle is booked so long after the candle's end.
+const LATE_MS: i64 = 55_000;
 
 /// One trade. Prices are in hundredths, amounts in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -580,26 +662,39 @@ pub struct Market {
     /// When the first trade may have been.
     pub born_ms: i64,
     /// By the time since then, in cells.
-    trades: Vec<Option<Trade>>,
+    pub trades: Vec<Option<Trade>>,
     /// Amounts of all trades up to the end of each cell.
-    sums: Vec<u64>,
+    pub sums: Vec<u64>,
     /// The trades end here: the exchange has removed the market.
     pub gone_ms: i64,
+    /// The last trade of a candle is booked so long after the candle's end.
+    pub late_ms: i64,
 }
 
 impl Market {
-    /// A market that is traded from `born_ms` to `end_ms`: at any time, or in some hours alone.
-    pub fn new(at: usize, born_ms: i64, end_ms: i64, rng: &mut Rng) -> Market {
+    /// A market that is traded within this span of time: always, or in some hours alone.
+    pub fn any(at: usize, span: (i64, i64), rng: &mut Rng) -> Market {
         let percent = *rng.pick(&[95, 95, 60, 6]);
         // Nobody trades for hours.
         let pauses = rng.chance(1, 3);
+        Market::new(at, span, rng, |begin, rng| {
+            rng.chance(percent, 100) && !(pauses && begin.div_euclid(HOUR_MS) % 5 > 1)
+        })
+    }
+
+    /// A market that is traded in those cells of this span of time.
+    pub fn new(
+        at: usize,
+        (born_ms, end_ms): (i64, i64),
+        rng: &mut Rng,
+        is_traded: impl Fn(i64, &mut Rng) -> bool,
+    ) -> Market {
         let mut price = 1000 + rng.below(100_000);
         let cells = (end_ms - born_ms) / CELL_MS;
         let (mut trades, mut sums, mut sum) = (Vec::new(), Vec::new(), 0);
         for cell in 0..cells {
             let begin = born_ms + cell * CELL_MS;
-            let is_pause = pauses && begin.div_euclid(HOUR_MS) % 5 > 1;
-            let trade = (rng.chance(percent, 100) && !is_pause).then(|| {
+            let trade = is_traded(begin, rng).then(|| {
                 price = (price + rng.below(21)).saturating_sub(10).max(500);
                 let amount = 1 + rng.below(50_000);
                 Trade { at_ms: begin + rng.below(CELL_MS as u64) as i64, price, amount }
@@ -616,6 +711,7 @@ impl Market {
             trades,
             sums,
             gone_ms: i64::MAX,
+            late_ms: LATE_MS,
         }
     }
 
@@ -658,8 +754,8 @@ impl Market {
     pub fn row(&self, length: i64, slot: i64, at_ms: i64) -> Option<[String; 5]> {
         let (open_ms, end_ms) = (slot * length, (slot + 1) * length);
         let mut trades: Vec<&Trade> = self.within(open_ms, end_ms.min(at_ms)).collect();
-        let is_draft = (end_ms..end_ms + LATE_MS).contains(&at_ms);
-        if is_draft && slot % LATE_PART == 0 && trades.len() > 1 {
+        let is_draft = (end_ms..end_ms + self.late_ms).contains(&at_ms);
+        if is_draft && trades.len() > 1 {
             trades.pop();
         }
         let prices = || trades.iter().map(|trade| trade.price);

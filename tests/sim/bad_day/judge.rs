@@ -28,14 +28,13 @@ pub enum Fault {
     Flood,
 }
 
-/// How far marketd may be wrong about the exchange's time.
-const TOLERANCE_MS: i64 = 4000;
-
 /// Of each fault, so many are told.
 const TOLD: usize = 3;
 
 #[derive(Debug, Default)]
 pub struct Judge {
+    /// How far marketd may be wrong about the exchange's time.
+    pub tolerance_ms: i64,
     pub counts: BTreeMap<Fault, u64>,
     /// The first ones in words.
     pub told: Vec<String>,
@@ -79,7 +78,8 @@ impl Judge {
         let length = length_of(asked.interval);
         let rows = read_rows(answer.body.as_bytes(), false).expect("a chart is a list of rows");
         let fields = chart_fields(&answer.head).expect("a chart has these fields");
-        let chart = Chart { asked, market, length, rows: &rows, stored, fields: &fields };
+        let (rows, fields, tolerance_ms) = (&rows, &fields, self.tolerance_ms);
+        let chart = Chart { asked, market, length, rows, stored, fields, tolerance_ms };
         for (fault, why) in chart.faults() {
             self.check(false, fault, asked.us, || {
                 let Asked { source, interval, from, to, clock, .. } = asked;
@@ -104,7 +104,7 @@ impl Judge {
             Json::Number(text) => text.clone(),
             other => other.to_string(),
         };
-        let oldest = clock - stale_ms - TOLERANCE_MS;
+        let oldest = clock - stale_ms - self.tolerance_ms;
         let price = |ms: i64| market.last(ms).map(super::host::price);
         let mut times = (oldest..=clock).step_by(500).chain([clock]);
         self.check(
@@ -131,6 +131,7 @@ struct Chart<'a> {
     rows: &'a [ChartRow],
     stored: &'a [i64],
     fields: &'a ChartFields,
+    tolerance_ms: i64,
 }
 
 impl Chart<'_> {
@@ -153,7 +154,7 @@ impl Chart<'_> {
             (None, Some((open, _))) => open / self.length,
             (None, None) => i64::MAX / self.length,
         };
-        let end = (self.asked.clock.0 - TOLERANCE_MS).div_euclid(self.length);
+        let end = (self.asked.clock.0 - self.tolerance_ms).div_euclid(self.length);
         let end = self.asked.to.map_or(end, |to| end.min(to.div_euclid(self.length) + 1));
         first..end.max(first)
     }
@@ -161,7 +162,7 @@ impl Chart<'_> {
     /// Only what has closed is called closed, and something was traded in it.
     fn check_closed(&self) -> Verdict {
         let Some(last) = self.fields.last_closed else { return Ok(()) };
-        if last + self.length > self.asked.clock.1 + TOLERANCE_MS {
+        if last + self.length > self.asked.clock.1 + self.tolerance_ms {
             return Err(format!("{last} is called closed"));
         }
         let mut closed = self.rows.iter().map(|(open, _)| *open).filter(|open| *open <= last);
