@@ -295,8 +295,9 @@ impl CandlePlans {
     /// it.
     pub fn note_reach(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
+        let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
         let is_lively = self.lively.is_some_and(|(symbol, _)| symbol == key.symbol);
-        if is_lively && slots.end > current {
+        if is_lively && slots.end > sure {
             self.lively_asked.insert(key.interval, (key, cx.now.mono));
         }
         let depth = cx.config.history.depth(key.interval);
