@@ -350,32 +350,30 @@ fn lists_and_tickers_may_come_in_pages() {
 }
 
 #[test]
-fn a_cursor_that_leads_back_fails_the_list_and_nothing_of_it_is_served() {
-    let exchange = FakeExchange::start(|asked| match asked.path() {
-        "/markets" => Reply::json(r#"{"rows":[{"name":"A1"}],"next":"x"}"#),
-        _ => leaves(asked),
-    });
-    let marketd = start(PAGED, &exchange, &[]);
-    let line = marketd.await_log("the cursor of the next page repeats", LONG);
-    assert!(line.contains("what=\"market list\""), "{line}");
-    assert_eq!(exchange.count("/prices"), 0);
-    assert_ne!(get(marketd.addr(), "/api/v1/quotes/A1-USD").status, 200);
-}
-
-#[test]
-fn tickers_whose_last_page_fails_are_not_served_and_the_next_poll_begins_with_the_first() {
-    let exchange = FakeExchange::start(|asked| match asked.param("page").as_deref() {
-        Some("3") => Reply::json(r#"{"error":"late"}"#),
-        _ => leaves(asked),
-    });
-    let marketd = start(PAGED, &exchange, &[]);
-    let line = marketd.await_log("refused: late", LONG);
-    assert!(line.contains("what=\"quotes\""), "{line}");
-    exchange.await_asked("/prices", 6, LONG);
-    let pages: Vec<_> = exchange.asked_of("/prices").iter().map(|it| it.param("page")).collect();
-    let numbers: Vec<&str> = pages.iter().flatten().map(String::as_str).collect();
-    assert_eq!(numbers[..6], ["1", "2", "3", "1", "2", "3"]);
-    assert_ne!(get(marketd.addr(), "/api/v1/quotes/A1-USD").status, 200);
+fn nothing_of_a_list_or_of_tickers_is_served_if_one_page_fails_and_the_first_one_comes_next() {
+    for (broken, body, told, what, pages) in [
+        (
+            "/markets",
+            r#"{"rows":[{"name":"A1"}],"next":"x"}"#,
+            "cursor of the next page repeats",
+            "market list",
+            "",
+        ),
+        ("/prices?page=3", r#"{"error":"late"}"#, "refused: late", "quotes", "123123"),
+    ] {
+        let exchange = FakeExchange::start(move |asked| match asked.target.starts_with(broken) {
+            true => Reply::json(body),
+            false => leaves(asked),
+        });
+        let marketd = start(PAGED, &exchange, &[]);
+        let line = marketd.await_log(told, LONG);
+        assert!(line.contains(&format!("what=\"{what}\"")), "{line}");
+        exchange.await_asked("/prices", pages.len(), LONG);
+        let asked = exchange.asked_of("/prices");
+        let numbers: String = asked.iter().filter_map(|it| it.param("page")).collect();
+        assert!(numbers.starts_with(pages) && numbers.is_empty() == pages.is_empty(), "{numbers}");
+        assert_ne!(get(marketd.addr(), "/api/v1/quotes/A1-USD").status, 200);
+    }
 }
 
 /// A provider with prices of all markets in one call, and volumes of one market in another.

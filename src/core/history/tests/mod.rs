@@ -125,13 +125,6 @@ impl Bench {
         self.jobs.pop_front().expect("a job")
     }
 
-    fn read_job(&mut self) -> ReadJob {
-        match self.job() {
-            DiskJob::Read(read) => read,
-            other => panic!("no read: {other:?}"),
-        }
-    }
-
     fn batch(&mut self) -> Box<Batch> {
         match self.job() {
             DiskJob::Write(batch) => batch,
@@ -248,18 +241,6 @@ impl Bench {
 
     fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> ReadStart {
         self.with(|history, cx| history.read(key, &slots, cx))
-    }
-}
-
-fn page(read: &ReadJob, slots: Range<i64>, covered: Vec<Range<i64>>) -> Rows {
-    let inside = covered.iter().flat_map(Clone::clone);
-    let slots_with = inside.filter(|slot| slot % 2 == 0);
-    Rows {
-        series: read.series.clone(),
-        slots,
-        candles: slots_with.map(|slot| reported(slot, 7).candle).collect(),
-        covered,
-        unsound: Vec::new(),
     }
 }
 
