@@ -94,33 +94,6 @@ fn a_start_and_the_check_of_a_configuration_refuse_a_data_path_that_cannot_be_op
 }
 
 #[test]
-fn precision_and_limits_are_known_after_a_restart_without_the_exchange() {
-    let exchange = Binance::generated(3, 7);
-    let config = config(&[source(&exchange, &["BTC/USDT"])], 10);
-    let marketd = Launch::new(&[]).config(&config).start();
-    await_health(&marketd, "ok");
-    let target = "/api/ecosystem/market/BTC-USDT";
-    let before = eventually(LONG, || {
-        let record = read(marketd.addr(), target);
-        record["metadata"]["precision"]["price"].integer()?;
-        Some(record["metadata"].to_string())
-    });
-    eventually(LONG, || (history(&marketd, "inserted") >= 30).then_some(()));
-    let dir = marketd.dir();
-    let path = dir.path().join(FILE);
-    eventually(LONG, || (file::number(&path, "SELECT count(*) FROM market") > 0).then_some(()));
-    kill(marketd);
-    drop(exchange);
-    let marketd = launch(&dir, &config).start();
-    let mut last = String::new();
-    let known = poll_until(LONG, || {
-        last = read(marketd.addr(), target)["metadata"].to_string();
-        (last == before).then_some(())
-    });
-    known.unwrap_or_else(|| panic!("{before} was known, and {last} is"));
-}
-
-#[test]
 fn a_chart_of_a_market_with_few_trades_is_as_long_after_a_restart_as_before() {
     let exchange = Binance::generated(1, 7);
     let id = exchange.symbols()[0].replace('/', "");

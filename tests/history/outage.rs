@@ -60,7 +60,7 @@ fn what_is_on_disk_is_not_asked_for_again() {
 }
 
 #[test]
-fn quotes_and_charts_are_back_at_once_when_the_exchange_is_dead() {
+fn quotes_charts_and_rules_are_back_at_once_when_the_exchange_is_dead() {
     // Also those of markets that only the dead exchange lists.
     [&["BTC/USDT"][..], &[]].into_iter().for_each(all_is_back);
 }
@@ -72,6 +72,11 @@ fn all_is_back(symbols: &[&str]) {
     await_health(&marketd, "ok");
     let before = read(marketd.addr(), "/api/v1/quotes/BTC/USDT");
     let count = read(marketd.addr(), "/api/v1/quotes?symbols=*")["quotes"].items().len();
+    let rules = |marketd: &Marketd| {
+        let record = read(marketd.addr(), "/api/ecosystem/market/BTC-USDT");
+        record["metadata"]["precision"]["price"].integer().map(|_| record["metadata"].to_string())
+    };
+    let known = rules(&marketd).expect("a list has come");
     let hours = chart("2h", &format!("&limit=50&to={}", 1_700_000_030_000_i64 - 120 * MINUTE));
     let rows = rows_of(&await_complete(&marketd, &hours).exact());
     assert_eq!(rows.len(), 50);
@@ -84,6 +89,7 @@ fn all_is_back(symbols: &[&str]) {
         let answer = get(marketd.addr(), "/api/v1/quotes/BTC/USDT");
         (answer.status == 200).then(|| answer.exact())
     });
+    assert_eq!(rules(&marketd), Some(known));
     assert_eq!(after["stale"], Json::Bool(true));
     assert_eq!(before["last"], after["last"]);
     assert_eq!(before["bid"], after["bid"]);
