@@ -36,6 +36,29 @@ fn one_node_polls_an_exchange_and_all_answer_the_same_bytes() {
     let mut events = EventSource::open(follower.marketd().addr(), target);
     let first = events.next_of("quote").exact()["receivedAt"].integer();
     events.until(|it| it.name == "quote" && it.exact()["receivedAt"].integer() > first);
+    // The metrics tell who does what.
+    for (at, node) in world.up() {
+        let told = node.metrics()["cluster"].clone();
+        assert_eq!(told["node"], &*node.name);
+        assert_eq!(told["engine"], "up");
+        let sources = told["sources"].items();
+        assert_eq!(sources.len(), 1, "{told}");
+        assert_eq!(sources[0]["id"], "s0");
+        let role = if at == collector { "collector" } else { "follower" };
+        assert_eq!(sources[0]["role"], role);
+        assert!(sources[0]["epoch"].integer() > Some(0), "{told}");
+        let lag = sources[0].get("lagMs").expect("lagMs is there");
+        assert!(lag.is_null() || lag.integer() < Some(1000), "{told}");
+        let page = node.get("/metrics");
+        assert!(page.text().contains("marketd_cluster_"), "no figures of the cluster");
+        assert_eq!(node.cluster_reason(), None);
+    }
+    let epochs: Vec<i64> = (0..2).filter_map(|at| Some(world.nodes[at].role(0)?.epoch)).collect();
+    assert_eq!(epochs[0], epochs[1]);
+    // One that is in no cluster has none.
+    let alone = Marketd::start(&["--source", &world.exchanges[0].source(), "--data", ":memory:"]);
+    let metrics = get(alone.addr(), "/api/v1/metrics").exact();
+    assert!(metrics["cluster"].is_null());
 }
 
 #[test]
@@ -114,34 +137,6 @@ fn a_node_that_joins_late_has_everything_and_each_file_holds_the_same_candles() 
     world.await_roles();
     world.await_same(&[&older]);
     eventually(LONG, || same(&world));
-}
-
-#[test]
-fn the_metrics_tell_who_does_what() {
-    let Some(world) = World::settled(1, 2) else { return };
-    let collector = world.await_roles()[0];
-    for (at, node) in world.up() {
-        let told = node.metrics()["cluster"].clone();
-        assert_eq!(told["node"], &*node.name);
-        assert_eq!(told["engine"], "up");
-        let sources = told["sources"].items();
-        assert_eq!(sources.len(), 1, "{told}");
-        assert_eq!(sources[0]["id"], "s0");
-        let role = if at == collector { "collector" } else { "follower" };
-        assert_eq!(sources[0]["role"], role);
-        assert!(sources[0]["epoch"].integer() > Some(0), "{told}");
-        let lag = sources[0].get("lagMs").expect("lagMs is there");
-        assert!(lag.is_null() || lag.integer() < Some(1000), "{told}");
-        let page = node.get("/metrics");
-        assert!(page.text().contains("marketd_cluster_"), "no figures of the cluster");
-        assert_eq!(node.cluster_reason(), None);
-    }
-    let epochs: Vec<i64> = (0..2).filter_map(|at| Some(world.nodes[at].role(0)?.epoch)).collect();
-    assert_eq!(epochs[0], epochs[1]);
-    // One that is in no cluster has none.
-    let alone = Marketd::start(&["--source", &world.exchanges[0].source(), "--data", ":memory:"]);
-    let metrics = get(alone.addr(), "/api/v1/metrics").exact();
-    assert!(metrics["cluster"].is_null());
 }
 
 #[test]
