@@ -9,6 +9,7 @@ use crate::fakes::{fake, fakes};
 use crate::support::*;
 use crate::virtual_time::{Answer, SECOND_US};
 use marketd::config::{Poll, SourceConfig};
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -39,121 +40,92 @@ fn names(shop: &Shop) -> Vec<String> {
     shop.markets().iter().map(|market| market.symbol()).collect()
 }
 
-/// Lets a fair time pass in which the past is fetched, and then this weather for so many seconds. Returns when it began.
-fn weather(world: &mut World, weather: Weather, seconds: u64) -> u64 {
-    world.run_to(15 * SECOND_US);
-    world.set_weather(weather);
-    let since = world.us + SECOND_US;
-    world.run_to(since + seconds * SECOND_US);
-    assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
-    since
-}
-
-fn unavailable(retry_after: Option<u32>) -> Reply {
-    let reply = Reply::status(503, "<html>down</html>");
-    match retry_after {
-        Some(seconds) => reply.field("Retry-After", &seconds.to_string()),
-        None => reply,
-    }
+/// What is refused, and what of it shows.
+struct Trouble {
+    exchange: &'static str,
+    markets: usize,
+    weather: Weather,
+    seconds: u64,
+    /// How many requests with these words come meanwhile.
+    asked: &'static [(&'static str, RangeInclusive<usize>)],
+    /// What `/health` names.
+    reason: Option<&'static str>,
 }
 
 #[test]
-fn fifty_markets_that_are_refused_with_a_pause_are_left_alone_for_it() {
-    let poll = Duration::from_secs(4);
-    let mut world = World::new(fake("coinbase"), Shop::new(50), poll, 1);
-    let since = weather(&mut world, Weather::Answers(vec![unavailable(Some(120))]), 100);
-    // Those that were on their way.
-    assert!(world.count("", since) <= 3, "{}", world.count("", since));
-    assert!(world.reasons().iter().any(|code| code == "source_down"), "{:?}", world.reasons());
-    world.set_weather(Weather::Fair);
-    world.run_to(since + 180 * SECOND_US);
-    assert_eq!(world.reasons(), [""; 0]);
-}
-
-#[test]
-fn fifty_markets_that_fail_without_a_word_are_tried_one_at_a_time() {
-    let poll = Duration::from_secs(4);
-    let mut world = World::new(fake("coinbase"), Shop::new(50), poll, 2);
-    let since = weather(&mut world, Weather::AnswersTo("/ticker", unavailable(None)), 60);
-    let asked = world.count("/ticker", since);
-    assert!((2..=12).contains(&asked), "{asked}");
-    assert!(world.count("/candles", since) >= 50, "candles go on");
-}
-
-#[test]
-fn candles_that_fail_for_every_market_are_backed_off_and_quotes_go_on() {
-    let poll = Duration::from_secs(2);
-    let mut world = World::new(fake("binance"), Shop::new(20), poll, 3);
-    let since = weather(&mut world, Weather::AnswersTo("/klines", unavailable(None)), 60);
-    let (candles, quotes) = (world.count("/klines", since), world.count("/ticker", since));
-    assert!((2..=15).contains(&candles), "{candles}");
-    assert!((29..=31).contains(&quotes), "{quotes}");
-    assert_eq!(world.reasons(), ["source_candles"]);
-    let source = world.get("/api/v1/metrics")["upstreams"][0].clone();
-    assert!(source["failing"]["candles"].integer() > Some(2), "{source}");
-    assert_eq!(source["failing"]["quotes"].integer(), Some(0));
-    world.set_weather(Weather::Fair);
-    world.run_to(since + 150 * SECOND_US);
-    assert_eq!(world.reasons(), [""; 0]);
-}
-
-#[test]
-fn one_market_whose_candles_fail_is_nobody_elses_trouble() {
-    let poll = Duration::from_secs(2);
-    let mut world = World::new(fake("binance"), Shop::new(20), poll, 4);
-    let since =
-        weather(&mut world, Weather::AnswersTo("/klines?symbol=BTCUSDT", unavailable(None)), 240);
-    assert_eq!(world.reasons(), [""; 0]);
-    let of_it = world.count("/klines?symbol=BTCUSDT", since);
-    assert!((6..=30).contains(&of_it), "{of_it}");
-    assert!(world.count("/klines", since) > of_it + 50);
-}
-
-#[test]
-fn candles_that_are_refused_as_too_many_stay_backed_off_whatever_quotes_do() {
+fn what_is_refused_is_asked_less_and_less_and_all_else_goes_on() {
+    let down = || Reply::status(503, "<html>down</html>");
     let too_many = Reply::status(429, r#"{"code":-1003,"msg":"Too many requests."}"#);
-    let mut world = World::new(fake("binance"), Shop::new(20), Duration::from_secs(2), 5);
-    let since = weather(&mut world, Weather::AnswersTo("/klines", too_many), 120);
-    let times = |words: &str| -> Vec<u64> {
-        let is_meant = |(at, target): &&(u64, String)| *at >= since && target.contains(words);
-        world.asked.iter().filter(is_meant).map(|(at, _)| *at).collect()
-    };
-    let asked = times("/klines");
-    // 2, 4, 8, 16 and then 30 seconds apart.
-    assert!((4..=9).contains(&asked.len()), "{asked:?}");
-    assert!(asked.windows(2).last().is_some_and(|two| two[1] - two[0] > 25 * SECOND_US));
-    // Quotes are answered well between two refusals: these are not in a row, and quotes do not wait.
-    let quotes = times("/ticker");
-    let pause = quotes.windows(2).map(|two| two[1] - two[0]).max();
-    assert!(pause < Some(5 * SECOND_US), "{pause:?}");
-    assert_eq!(world.reasons(), ["source_candles"]);
-}
-
-#[test]
-fn a_ban_halts_every_request_of_every_source_of_the_host() {
-    for_each_seed(5, |seed, rng| {
-        let shop = Shop::new(30);
-        let all = names(&shop);
-        let of = |at: usize| SourceConfig {
-            id: format!("s{at}"),
-            symbols: all[at * 10..][..10].to_vec(),
-            poll: Poll::Every(Duration::from_millis(1500)),
-            ..SourceConfig::new("binance")
-        };
-        let mut world = World::of(fake("binance"), shop, (0..3).map(of).collect(), seed);
-        world.run_to(rng.between(1, 90_000_000) as u64);
-        let banned = Reply::status(418, "").field("Retry-After", "60");
-        // `World` sees to it that nothing is sent before that.
-        world.set_weather(Weather::AnswersTo("/ticker", banned));
-        world.run_to(world.us + 20 * SECOND_US);
-        assert!(world.quiet_until > 0);
-        let since = world.us;
+    let troubles = [
+        // All with a pause: only what was on its way.
+        Trouble {
+            exchange: "coinbase",
+            markets: 50,
+            weather: Weather::Answers(vec![down().field("Retry-After", "120")]),
+            seconds: 100,
+            asked: &[("", 0..=3)],
+            reason: Some("source_down"),
+        },
+        // Quotes of 50 markets without a word: one at a time, and candles go on.
+        Trouble {
+            exchange: "coinbase",
+            markets: 50,
+            weather: Weather::AnswersTo("/ticker", down()),
+            seconds: 60,
+            asked: &[("/ticker", 2..=12), ("/candles", 50..=1000)],
+            reason: Some("source_down"),
+        },
+        // Candles of all markets: backed off, and quotes go on.
+        Trouble {
+            exchange: "binance",
+            markets: 20,
+            weather: Weather::AnswersTo("/klines", down()),
+            seconds: 60,
+            asked: &[("/klines", 2..=15), ("/ticker", 29..=31)],
+            reason: Some("source_candles"),
+        },
+        // Candles as too many: 2, 4, 8, 16 and then 30 seconds apart, however well quotes are answered between
+        // two of them.
+        Trouble {
+            exchange: "binance",
+            markets: 20,
+            weather: Weather::AnswersTo("/klines", too_many),
+            seconds: 120,
+            asked: &[("/klines", 4..=9), ("/ticker", 58..=61)],
+            reason: Some("source_candles"),
+        },
+        // Candles of one market: nobody else's trouble.
+        Trouble {
+            exchange: "binance",
+            markets: 20,
+            weather: Weather::AnswersTo("/klines?symbol=BTCUSDT", down()),
+            seconds: 240,
+            asked: &[("/klines?symbol=BTCUSDT", 6..=30), ("/klines", 80..=1000)],
+            reason: None,
+        },
+    ];
+    for Trouble { exchange, markets, weather, seconds, asked, reason } in troubles {
+        let poll = Duration::from_secs(if exchange == "coinbase" { 4 } else { 2 });
+        let mut world = World::new(fake(exchange), Shop::new(markets), poll, 1);
+        let what = format!("{weather:?} of {exchange}");
+        // A fair time in which the past is fetched.
+        world.run_to(15 * SECOND_US);
+        world.set_weather(weather);
+        let since = world.us + SECOND_US;
+        world.run_to(since + seconds * SECOND_US);
+        assert!(world.ledger.broken.is_empty(), "{what}: {:?}", world.ledger.broken);
+        for (words, counts) in asked {
+            let count = world.count(words, since);
+            assert!(counts.contains(&count), "{what}: {count} of {words:?}");
+        }
+        let reasons = world.reasons();
+        let is_named = |reason| reasons.iter().any(|it| it == reason);
+        assert_eq!(reasons.is_empty(), reason.is_none(), "{what}: {reasons:?}");
+        assert!(reason.is_none_or(is_named), "{what}: {reasons:?}");
         world.set_weather(Weather::Fair);
-        world.run_to(world.quiet_until - SECOND_US);
-        assert_eq!(world.count("", since), 0);
-        world.run_to(world.us + 60 * SECOND_US);
-        assert_eq!(world.reasons(), [""; 0]);
-    });
+        world.run_to(world.us + 120 * SECOND_US);
+        assert_eq!(world.reasons(), [""; 0], "{what}");
+    }
 }
 
 #[test]
