@@ -3,11 +3,14 @@
 
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
+use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{NAMES, fake, fakes};
 use crate::support::generated::GeneratedMarket;
 use crate::support::*;
+use crate::virtual_time::{Answer, SECOND_US};
 use serde_json::json;
 use std::cell::OnceCell;
+use std::time::Duration;
 
 /// The daemon as somebody starts it who wants one market of one exchange.
 pub fn start(fake: &Fake, exchange: &FakeExchange, symbols: &str) -> Marketd {
@@ -134,113 +137,92 @@ fn a_dialect_in_a_file_serves_as_the_built_in_one_does() {
     check_quote(&quote, okx, &shop.markets()[0], okx.sends);
 }
 
+/// A source of all markets of this shop that has fetched their history, in virtual time. No minute ends.
+fn fetched(name: &str, shop: Shop, weather: Weather) -> World {
+    let mut world = World::new(fake(name), shop, Duration::from_secs(2), 1);
+    world.set_weather(weather);
+    world.run_to(42 * SECOND_US);
+    world
+}
+
 /// A chart of minutes, from and to so many of them back.
-fn minutes(marketd: &Marketd, back: (i64, i64)) -> Response {
+fn minutes(world: &mut World, back: (i64, i64)) -> Answer {
     let newest = NOW / MINUTE_MS * MINUTE_MS;
-    let at = |back: i64| newest - back * MINUTE_MS;
-    let target = format!(
-        "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&from={}&to={}",
-        at(back.0),
-        at(back.1)
-    );
-    let answer = get(marketd.addr(), &target);
-    assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+    let [from, to] = [back.0, back.1].map(|back| newest - back * MINUTE_MS);
+    let target = format!("/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&from={from}&to={to}");
+    let answer = world.fetch(&target);
+    assert_eq!(answer.status, 200, "{target}: {}", answer.body);
     answer
 }
 
 #[test]
 fn what_kraken_no_longer_tells_is_not_claimed_to_be_covered() {
-    let shop = Shop::new(1);
-    let market = shop.markets()[0].clone();
-    let exchange = open(fake("kraken"), Shop::new(1));
-    let marketd = start(fake("kraken"), &exchange, "BTC/USDT");
-    let at_hand = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=720";
-    await_answer(marketd.addr(), at_hand, |answer| {
-        answer.header("Chart-Coverage") == Some("complete")
-    });
-    let is_of_minutes = |it: &&Asked| it.target.contains("OHLC?pair=XBTUSDT&interval=1&");
-    let minutes_asked = || exchange.asked().iter().filter(is_of_minutes).count();
-    let asked = minutes_asked();
+    let (shop, mut world) = (Shop::new(1), fetched("kraken", Shop::new(1), Weather::Fair));
+    let minutes_asked = |world: &World| world.count("OHLC?pair=XBTUSDT&interval=1&", 0);
+    let asked = minutes_asked(&world);
     for (back, rows) in [((2000, 1500), 0), ((900, 600), 120), ((5000, 710), 10)] {
-        let answer = minutes(&marketd, back);
-        assert_eq!(answer.header("Chart-Coverage"), Some("partial"), "{back:?}");
-        assert_eq!(answer.header("Chart-Gaps"), Some("0"), "{back:?}");
+        let answer = minutes(&mut world, back);
+        assert_eq!(answer.header("Chart-Coverage"), "partial", "{back:?}");
+        assert_eq!(answer.header("Chart-Gaps"), "0", "{back:?}");
         let (from, to) = (NOW - 720 * MINUTE_MS, NOW - back.1 * MINUTE_MS);
-        let expected = shop.rows(&market, MINUTE_MS, from, to);
-        assert_eq!(answer.exact().items().len(), rows, "{back:?}");
-        let expected = &expected[expected.len() - rows..];
-        assert!(answer.exact() == chart_of(expected), "{back:?}");
+        let expected = shop.rows(&shop.markets()[0], MINUTE_MS, from, to);
+        let expected = chart_of(&expected[expected.len() - rows..]);
+        assert_eq!(answer.body, expected.to_string(), "{back:?}");
     }
     // What is known not to come is not asked for.
-    assert!(minutes_asked() <= asked + 1);
+    assert!(minutes_asked(&world) <= asked + 1);
 }
 
 #[test]
 fn what_is_too_long_ago_for_gate_is_not_asked_for() {
-    let exchange = open(fake("gate"), Shop::new(1));
-    let marketd = start(fake("gate"), &exchange, "BTC/USDT");
-    await_answer(
-        marketd.addr(),
-        "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=1500",
-        |answer| answer.header("Chart-Coverage") == Some("complete"),
-    );
-    let answer = minutes(&marketd, (20_000, 19_000));
-    assert_eq!(answer.header("Chart-Coverage"), Some("partial"));
-    assert_eq!(answer.exact().items().len(), 0);
-    let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
-    assert_eq!(metrics["upstreams"][0]["errors"], 0, "{}", marketd.log());
+    let mut world = fetched("gate", Shop::new(1), Weather::Fair);
+    let answer = minutes(&mut world, (20_000, 19_000));
+    assert_eq!((answer.header("Chart-Coverage"), &*answer.body), ("partial", "[]"));
+    assert_eq!(world.get("/api/v1/metrics")["upstreams"][0]["errors"].integer(), Some(0));
 }
 
 #[test]
 fn a_market_of_coinbase_that_fails_stops_no_other() {
-    let (fake, mut shop) = (fake("coinbase"), Shop::new(5));
+    let mut shop = Shop::new(5);
+    shop.frozen = Some(NOW);
     let markets = shop.markets().to_vec();
     let broken = &markets[2];
-    shop.broken.insert(fake.id(&broken.base, broken.quote));
-    let exchange = open(fake, shop);
-    let symbols: Vec<String> = markets.iter().map(|market| market.symbol()).collect();
-    let marketd = start(fake, &exchange, &symbols.join(","));
+    shop.broken.insert(fake("coinbase").id(&broken.base, broken.quote));
+    let mut world = fetched("coinbase", shop, Weather::Fair);
     for market in &markets {
         // Round after round, the broken one too.
-        let path = format!("/products/{}/ticker", fake.id(&market.base, market.quote));
-        exchange.await_asked(&path, 2, LONG);
-        let target = format!("/api/v1/quotes/{}", market.symbol());
+        let id = fake("coinbase").id(&market.base, market.quote);
+        assert!(world.count(&format!("/products/{id}/ticker"), 0) > 1, "{id}");
+        let answer = world.at_once(&format!("/api/v1/quotes/{}", market.symbol()));
         if market.id() == broken.id() {
-            let answer = get(marketd.addr(), &target);
-            assert_eq!(answer.status, 404, "{}", answer.text());
+            assert_eq!(answer.status, 404, "{}", answer.body);
             continue;
         }
-        let answer = await_answer(marketd.addr(), &target, |answer| {
-            answer.status == 200 && !answer.exact()["open"].is_null()
-        });
-        check_quote(&answer.exact(), fake, market, fake.sends);
+        let quote = Json::parse(&answer.body).expect("a quote");
+        check_quote(&quote, fake("coinbase"), market, fake("coinbase").sends);
     }
-    let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
-    assert_ne!(metrics["upstreams"][0]["errors"], 0);
-    assert_eq!(metrics["upstreams"][0]["rateLimited"], 0, "{metrics}");
+    let upstream = &world.get("/api/v1/metrics")["upstreams"][0];
+    assert_ne!(upstream["errors"], 0);
+    assert_eq!(upstream["rateLimited"], 0, "{upstream}");
 }
 
 #[test]
 fn a_quote_of_coinbase_stands_without_its_day_and_is_filled_when_that_comes() {
-    let (fake, shop) = (fake("coinbase"), Shop::new(1));
-    let (market, exchange) = (shop.markets()[0].clone(), open(fake, shop));
-    let stats = "/products/BTC-USDT/stats";
-    exchange.fault_on(stats, Fault::Instead(fake.refuses("UnknownMarket")));
-    let marketd = start(fake, &exchange, "BTC/USDT");
-    exchange.await_asked(stats, 1, LONG);
-    exchange.await_asked("/products/BTC-USDT/ticker", 2, LONG);
-    let quote = await_quote(&marketd, "BTC-USDT");
+    let (fake, mut shop) = (fake("coinbase"), Shop::new(1));
+    shop.frozen = Some(NOW);
+    let market = shop.markets()[0].clone();
+    let refused = Weather::AnswersTo("/stats", fake.refuses("UnknownMarket"));
+    let mut world = fetched("coinbase", shop, refused);
+    assert!(world.count("/stats", 0) > 0);
+    let quote = world.get("/api/v1/quotes/BTC-USDT");
     check_quote(&quote, fake, &market, "last bid ask baseVolume");
     for field in ["open", "high", "low", "change", "percentage"] {
         assert!(quote[field].is_null(), "{field} of {quote}");
     }
     assert_eq!(quote["stale"], Json::Bool(false));
-
-    let exchange = open(fake, Shop::new(1));
-    let marketd = start(fake, &exchange, "BTC/USDT");
-    let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC-USDT", |answer| {
-        answer.status == 200 && !answer.exact()["high"].is_null()
-    });
-    check_quote(&answer.exact(), fake, &market, fake.sends);
-    assert!(!answer.exact()["percentage"].is_null());
+    world.set_weather(Weather::Fair);
+    world.run_to(world.us + 600 * SECOND_US);
+    let quote = world.get("/api/v1/quotes/BTC-USDT");
+    check_quote(&quote, fake, &market, fake.sends);
+    assert!(!quote["percentage"].is_null());
 }
