@@ -15,7 +15,7 @@
 //!    Add a line to `src/docs/changelog.md`.
 //! 5. Test what it counts: of requests in `tests/loopback/http.rs`, with the same request again and again, so
 //!    that kept responses are counted too, and with one that is compressed; otherwise beside the code that
-//!    counts. A row on both pages has a pair in `both_pages_agree` there.
+//!    counts.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
