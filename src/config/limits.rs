@@ -17,7 +17,7 @@
 //!    the limit, list it in `fixed!` of `config/reload.rs`.
 //! 3. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema, and add a line to
 //!    `src/docs/changelog.md`. Where `src/docs`, `openapi.json` or `src/page` state the number, name the key
-//!    beside it; what the page relies on is the least that the file may say.
+//!    beside it.
 //! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs`, on what one
 //!    request asks for in the file of its endpoint in `tests/loopback`.
 //! 5. If it closes connections, add a variant to [`CloseReason`](crate::core::CloseReason), its row to "Why a

@@ -343,7 +343,8 @@ impl Core {
             };
             comes |= is_coming;
             // One chart of several does not fail the others.
-            if read == ReadStart::Refused && wish.candles.len() == 1 {
+            let is_alone = || wish.candles.iter().all(|(other, _)| other == series);
+            if read == ReadStart::Refused && is_alone() {
                 return self.clients.refuse(wish.client, &mut self.cx);
             }
         }

@@ -10,18 +10,20 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. Write a function in the file of its family. The models are `markets::categories`, with parameters
-//!    `markets::market`, and for `Prepare` (see 2) `quotes::prepare` or, with a list of symbols,
-//!    `quotes::prepare_list`. It reads its parameters with one `call.params([...])` (`decimals` only if the
-//!    response has some), returns an [`Error`] that names the wrong one, writes a `Body` and sends it.
-//! 2. Add a row to one of the four tables below, as `Respond`, or as `Prepare` if clients poll it: then its
-//!    response can be kept. It counts in the metrics under the [`Endpoint`] of its family, or under a new
-//!    one.
-//! 3. Describe it in `openapi.json` as `/api/v1/categories` is described there; `scripts/openapi.rs` says
-//!    how. A test asks the demo exchange for each of the examples and compares status, head and body.
+//! 1. Write a function in the file of its family. The model without parameters is `markets::categories`, with
+//!    a symbol `markets::market`. It reads its parameters with one `call.params([...])` and returns an
+//!    [`Error`] that names the wrong one. It writes a `Body`, whose `CacheKey` has all that the bytes depend
+//!    on, and sends it.
+//! 2. Add a row to one of the four tables below, as `Respond`. If clients poll it for quotes, add it as
+//!    `Prepare`, so that its response can be kept; the models are `quotes::prepare` and, with a list of
+//!    symbols, `quotes::prepare_list`. It counts in the metrics under the [`Endpoint`] of its family.
+//! 3. Describe it in `openapi.json`; `scripts/openapi.rs` says how. The models are `/api/v1/categories` and,
+//!    with a symbol, `/api/v1/quotes/{symbol}`. A test asks the demo exchange for each of the examples and
+//!    compares status, head and body.
 //! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line to `src/docs/changelog.md`.
-//! 5. Test what it does in the file of its family in `tests/loopback`, and its errors in `CASES` of
-//!    `errors.rs`.
+//! 5. Test what it does in the file of its family in `tests/loopback`. Add its errors to `CASES` of
+//!    `errors.rs`, but those of a service that knows nothing yet to `described.rs`. Add its address to those
+//!    that the simulation requests (`tests/sim/grammar.rs`).
 
 mod body;
 pub mod chart;

@@ -180,9 +180,9 @@ impl CandlePage {
 
     /// Notes the requested slots that are still not known, so that they are not requested again at once: they
     /// may have been dropped, for want of room or for their age. So may newer slots, to make room for this
-    /// page, before they were written to the file. If the page may have been cut, and has told of closed slots
-    /// that were unknown, the slots outside of its candles are requested again at once. This ends, because
-    /// each such page leaves less to request.
+    /// page, before they were written to the file. If the page may have been cut, and has told of closed
+    /// slots that were unknown, the slots outside of its candles are requested again at once. This ends,
+    /// because each such page leaves less to request.
     fn end(&mut self, cx: &mut Context) {
         let now = cx.exchange_time(self.key.source);
         if let (Evidence::Exchange(answer), true) = (&self.evidence, self.is_new)

@@ -2,10 +2,10 @@
 //!
 //! # To add a metric
 //!
-//! 1. Count it where it happens, mostly in a field of `core::stats`. What each response counts is counted in
-//!    `count` of `core/clients/responses.rs`, which all responses pass: kept, deferred and compressed ones,
-//!    and errors. It must be cheap (`scripts/instructions.sh`). An endpoint cannot count. Clients of the demo
-//!    exchange (`Service::Demo`) count for nothing.
+//! 1. Count it where it happens, mostly in a field of `core::stats`. All responses pass `count` of
+//!    `core/clients/responses.rs`: kept, deferred and compressed ones, and errors. It knows the endpoint, the
+//!    status and the duration. It must be cheap (`scripts/instructions.sh`). An endpoint cannot count.
+//!    Clients of the demo exchange (`Service::Demo`) count for nothing.
 //! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
@@ -13,9 +13,8 @@
 //!    place.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to `schema.json` and to `src/docs/operations.md`.
 //!    Add a line to `src/docs/changelog.md`.
-//! 5. Test what it counts: of requests in `tests/loopback/http.rs`, with the same request again and again, so
-//!    that kept responses are counted too, and with one that is compressed; otherwise beside the code that
-//!    counts.
+//! 5. Test what it counts: of requests in `tests/loopback/watch.rs`, otherwise beside the code that counts.
+//!    Request one quote four times, so that a kept response is counted too.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
