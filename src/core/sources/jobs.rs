@@ -174,7 +174,7 @@ impl CandlePage {
         if !self.left.is_empty() || cx.market.charts.trim() {
             return false;
         }
-        self.end(cx);
+        self.end(history, cx);
         true
     }
 
@@ -183,7 +183,8 @@ impl CandlePage {
     /// page, before they were written to the file. If the page may have been cut, and has told of closed
     /// slots that were unknown, the slots outside of its candles are requested again at once. This ends,
     /// because each such page leaves less to request.
-    fn end(&mut self, cx: &mut Context) {
+    fn end(&mut self, history: &History, cx: &mut Context) {
+        let keeps = history.keeps(self.key, cx);
         let now = cx.exchange_time(self.key.source);
         if let (Evidence::Exchange(answer), true) = (&self.evidence, self.is_new)
             && !answer.is_whole
@@ -193,7 +194,7 @@ impl CandlePage {
         }
         if let Some(series) = cx.market.charts.get_mut(self.key) {
             let present = self.key.interval.slot_of(now);
-            let dropped = series.forgotten_before().unwrap_or(0);
+            let dropped = series.forgotten_before().filter(|_| keeps).unwrap_or(0);
             let told = self.told.start..self.told.end.max(dropped);
             series.note_open(&told, self.sent_at.mono, present);
         }
