@@ -38,7 +38,7 @@ use crate::replication::Update;
 use crate::time::{Mono, Now};
 use std::ops::Range;
 
-/// How many markets that have left the list lose their quotes in one slice: less than 0.1 ms.
+/// Markets that lose their quotes in one slice, after they have left the list: less than 0.1 ms.
 const DROPPED_A_SLICE: usize = 256;
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
@@ -72,7 +72,7 @@ pub struct Source {
     candles: CandlePlans,
     clock: ExchangeClock,
     failures: Failures,
-    /// The nodes of the cluster that may be spending the budget.
+    /// Into how many parts the cluster divides the budget. This node has one.
     pub spenders: u32,
     /// True if a request for something other than quotes was due when a request was last chosen.
     pub(super) others_wait: bool,
@@ -128,7 +128,7 @@ impl Source {
         }
     }
 
-    /// True if it requests something of the host, or may.
+    /// True if it is a source of this host and has not ended.
     pub(super) fn uses(&self, host: usize) -> bool {
         self.host == host && !self.has_ended
     }
@@ -138,7 +138,7 @@ impl Source {
         self.requests().count()
     }
 
-    /// Responses that are read and not yet completely in the market.
+    /// The number of jobs that apply responses, or do what a new market list leads to.
     pub fn staged(&self) -> usize {
         self.jobs.iter().filter(|job| job.applies()).count()
     }
@@ -166,7 +166,7 @@ impl Source {
         self.candles.is_asking(series, slots)
     }
 
-    /// Looks at once for what is due.
+    /// Has [`Source::handle_timeout`] called at once.
     pub fn wake_up(&mut self, now: Now) {
         self.wake_at = (!self.has_ended).then_some(now.mono);
     }
@@ -176,7 +176,7 @@ impl Source {
         self.jobs.push(self.progress.stored(now).then_some(Job::Count));
     }
 
-    /// A request has ended: starts what is due, or, if the host is shared, looks at the next timeout, so that
+    /// A request has ended: starts what is due. If the host is shared, the next timeout does that, so that
     /// sources take turns. Returns true.
     fn go_on(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
         match host.is_shared {

@@ -154,7 +154,7 @@ impl Source {
         }
     }
 
-    /// The host is halted until then. Requests that have begun and are not sent yet wait as well, and no
+    /// The host is halted until `until`. Requests that have begun and are not sent yet wait as well, and no
     /// client need wait for candles.
     pub fn halted(&mut self, until: Mono, cx: &mut Context) {
         if self.replica.role().collects() && !self.has_ended {
@@ -279,13 +279,13 @@ impl Source {
         }
         // The tickers may have been received long ago.
         quotes.update_staleness(cx.now);
-        // With the first piece: some quotes are fresh from then on.
+        // From the first piece on, some quotes are fresh.
         self.failures.quotes_served(cx);
         published
     }
 
-    /// Applies the market list that has come. If tracked markets have come or gone, the next jobs handle
-    /// them.
+    /// Applies the market list that has come. The next jobs drop the quotes of markets that have left the
+    /// list, and follow the named markets.
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
         let id = self.id;
         let source = &cx.stats[id].id;
@@ -382,7 +382,7 @@ mod tests {
         source.set_role(Role::Collector, 1, &mut cx);
         let mut host = Host::new(&source.profile.url);
         let symbols = cx.market.catalog.known().to_vec();
-        // What ends of each market: whether it begins the round for the others, and whether it ends it.
+        // `ends`: which markets are answered well. `expected`: is_first, is_last and tickers of each update.
         let mut check = |ends: [bool; 2], expected: &[(bool, bool, usize)]| {
             source.round.begin((Vec::new(), symbols.clone()), 1, false, NOW.mono);
             for (symbol, is_good) in symbols.iter().zip(ends) {

@@ -23,10 +23,10 @@ use std::time::Duration;
 /// The most requests for candles that a follower has open at a time.
 const FOLLOWER_REQUESTS: usize = 16;
 
-/// The most requests of followers that a collector holds. Further ones are dropped, and time out.
+/// The most requests of followers that a collector holds. Further requests are dropped, and time out.
 const COLLECTOR_REQUESTS: usize = 64;
 
-/// Timeout of such a request, at both nodes: by default, clients wait less.
+/// Timeout of a request for candles, at the follower and at the collector: by default, clients wait less.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long after its due time a follower requests a page, unless a client waits for it: the collector mostly
@@ -40,10 +40,10 @@ const AGE_ERROR: Duration = Duration::from_millis(200);
 /// Longest back-off that a follower takes over.
 const BACKOFF_MAX_MS: u64 = 86_400_000;
 
-/// A follower sets its clock of the exchange if that differs by more than this from the collector's.
+/// A follower sets its clock of the exchange if it differs by more than this from the collector's clock.
 const CLOCK_OFF_MS: i64 = 500;
 
-/// If an entry's time of receipt differs by more than this from what its age tells, a clock is wrong.
+/// If an entry's age and its time of receipt disagree by more than this, the clock of a node is wrong.
 const CLOCKS_APART_MS: i64 = 2000;
 
 /// Markets of a list that one slice reads: some 0.1 ms.
@@ -60,7 +60,7 @@ impl Source {
         Some(self.replica.since).filter(|_| !self.role().collects())
     }
 
-    /// What it collects: nodes share a source only if this is the same at all of them.
+    /// What it collects. Nodes share a source only if all of them collect the same.
     pub fn identity(&self) -> String {
         let profile = &self.profile;
         format!("{} at {}", profile.dialect.name(), profile.url)
@@ -72,7 +72,7 @@ impl Source {
     }
 
     /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
-    /// `spenders`: the nodes that may be spending the budget if it collects.
+    /// `spenders`: the parts of the budget, of which this node has one.
     pub fn set_role(&mut self, role: Role, spenders: u32, cx: &mut Context) {
         self.spenders = spenders;
         let was = self.replica.role();

@@ -26,8 +26,8 @@ impl Source {
         self.requests.iter().filter_map(Option::as_deref)
     }
 
-    /// Bytes to send on a connection, and whether bytes from it are welcome. While something is to be
-    /// decompressed, nothing more is read.
+    /// Bytes to send on a connection, and whether bytes from it are welcome. No more is read while a part of
+    /// the response is to be decompressed.
     pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
         match (self.upstream.interest(conn, key), &self.requests[conn]) {
             (Some(interest), _) => interest,
@@ -55,7 +55,7 @@ impl Source {
         let has_ended = match (self.upstream.handle(conn, key, event, cx), request) {
             (Err(ended), _) => self.lost(conn, ended, host, cx),
             (Ok(Some(Event::Connected)), Some(it)) if !host.budget.fits(it.unsent, now.mono) => {
-                // Others have spent meanwhile what it needs.
+                // Meanwhile, others have spent the budget that it needs.
                 self.upstream.rest(conn, now);
                 self.ended(conn, RequestEnd::PutBack, host, cx)
             }
@@ -245,7 +245,7 @@ mod tests {
             all
         }
 
-        /// The one thing that is wanted: a connection to this address.
+        /// Checks that a connection to this address is the only action. Returns its key.
         #[track_caller]
         fn connect(&mut self, expected: &str) -> Key {
             let actions = self.actions();
@@ -345,7 +345,7 @@ mod tests {
         assert!(slices >= 200_000 / (64 * 1024), "{slices}");
         assert!(bench.core.wants_read(key));
         assert_eq!(bench.actions(), [Action::Flush(key)]);
-        // The list is without a market: now it is whole.
+        // The last bytes complete the list. A list without a market is an error.
         assert_eq!(bench.core.cx.stats.sources[0].errors, 0);
         bench.handle(key, Event::Received(last));
         bench.core.work(bench.now);

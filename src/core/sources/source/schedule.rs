@@ -8,9 +8,9 @@
 //! 6. the 24-hour figures of markets whose tickers lack them;
 //! 7. what is missing between known candles, then the configured depth of history.
 //!
-//! Before a task is due, more may have to be known (the market list, the exchange's clock), and the back-off
-//! of its kind must be over. A tick is planned from the last due time; a missed one is skipped, never queued.
-//! A request waits until the budget of the [`Host`] has what it costs.
+//! A task may have to wait for the market list or the exchange's clock, and waits until the back-off of its
+//! kind is over. A tick is planned from the last due time; a missed one is skipped, never queued. A request
+//! waits until the budget of the [`Host`] has what it costs.
 
 use super::Source;
 use crate::core::context::Context;
@@ -166,8 +166,8 @@ impl Source {
                 purpose: of_quotes(is_urgent),
             }),
         };
-        // No candles are requested before the market list has come, which tells their names, nor while the
-        // history file has yet to tell which of them it holds, or has too much to write.
+        // Candles wait for the market list, which tells their ids, for the answer to a time call in flight,
+        // and for the history file: it must have told which candles it holds, and have room for more.
         let has_page = has_list && pace != Pace::Hold && !is_in_flight(&Task::Time);
         let is_of =
             |task: &Task, key| matches!(task, Task::Candles { series, .. } if *series == key);
@@ -254,7 +254,7 @@ impl Source {
 
 /// What the end of a request means, if its response is not good or is the last of a round.
 impl Source {
-    /// A request has come to nothing through nobody's fault: its task is due again, at once.
+    /// A request has ended without an answer, through nobody's fault: its task is due again at once.
     pub(super) fn put_back(&mut self, task: &Task, now: Mono) {
         match task {
             Task::Tickers | Task::Markets if self.pages.next(task).is_some() => {}
@@ -285,7 +285,7 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// Returns true if this fault is that the exchange refuses the list of some markets: one unknown market
+    /// Returns true if the exchange refuses a list that was requested for some markets: one unknown market
     /// may spoil it for all. Then the list is due again at once, for the markets that were listed before. If
     /// there are none, or all were listed, the whole list is due. The list after that is requested for all
     /// named markets: they may be listed by then.
@@ -324,8 +324,8 @@ impl Source {
         self.pages = Paging::default();
     }
 
-    /// A request has failed, which concerns `blame`: sets when its task is due again. Returns what that means
-    /// for the round.
+    /// A request has failed, and the failure concerns `blame`: sets when its task is due again. Returns what
+    /// the failure means for the round.
     pub(super) fn plan_again(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
         self.pages.forget(task);
         match task {
@@ -369,8 +369,8 @@ impl Source {
                 cx.market.quotes.end_poll(id, cx.now);
                 self.clock.note_newest(&self.round.newest, cx.now.mono, cx);
             }
-            // The exchange answers, and has none of the markets: nothing is waited for, and the source
-            // must not pass for up.
+            // No market was answered well: clients need not wait for quotes, and the source must not count as
+            // up.
             RoundEnd::WithoutQuotes => self.failures.back_off(cx),
         }
         cx.market.quotes.arrived(id, Awaited::PollEnd);
@@ -387,7 +387,7 @@ mod tests {
     use crate::market::SourceId;
     use crate::time::UnixMs;
 
-    /// When the sources of a configuration are polled that begin at these times.
+    /// The usual poll interval, and when sources are polled that begin at these times.
     fn polls(sources: &[&str], begins: &[u64]) -> (Duration, Vec<Vec<Mono>>) {
         let config = Config {
             sources: sources.iter().map(|id| SourceConfig::new(id)).collect(),
