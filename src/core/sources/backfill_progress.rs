@@ -1,8 +1,7 @@
 //! The progress of one source's backfill.
 //!
-//! [`BackfillProgress`] owns the running count of the candles that are wanted and known, which goes on slice
-//! by slice, the pace of the last minute, and the log line a minute while the backfill goes on. It decides
-//! nothing.
+//! [`BackfillProgress`] counts the wanted and the known candles, slice by slice. It owns that count, the pace
+//! of the last minute, and the log line a minute while the backfill goes on. It decides nothing.
 
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -26,7 +25,7 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct BackfillProgress {
     source: SourceId,
-    /// When a count begins, at the latest.
+    /// The first candles or file changes after this begin a count.
     count_at: Mono,
     count: Count,
     /// When the running minute began, and how many candles were known then.

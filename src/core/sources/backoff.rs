@@ -34,7 +34,7 @@ pub const FAILURES_IN_A_ROW: u32 = 5;
 /// How long each logged line keeps the log quiet.
 const PAUSE: Duration = Duration::from_secs(120);
 
-/// The most kinds of faults that one episode tells.
+/// The most different faults that one episode logs.
 const CODES: usize = 4;
 
 /// See the module's page.
@@ -86,8 +86,8 @@ impl Failures {
         (status.failing, status.candles_failing_since) = Default::default();
     }
 
-    /// The way to the exchange is another one: what failed on the former one does not matter. If the host
-    /// stays the same, `Sources` tells its halt again.
+    /// The route to the exchange has changed: failures on the former route do not matter. If the host stays
+    /// the same, `Sources` tells its halt again.
     pub fn rerouted(&mut self, cx: &mut Context) {
         self.forget(cx);
         self.halted_until = cx.now.mono;
@@ -99,8 +99,8 @@ impl Failures {
         }
     }
 
-    /// True if another way to the exchange may do better: no quotes have come for `span` after a poll was
-    /// due, and requests for quotes or the list fail because the exchange is not reached, or fails itself.
+    /// True if another node may do better: no quotes have come for `span` after a poll was due, and requests
+    /// for quotes or the list fail because the exchange is not reached, or fails itself.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
         let span = span + cx.config.sources[self.source.index()].poll.usual();
         let is_unreached = |kind: &RequestKind| {
@@ -290,7 +290,7 @@ pub struct Host {
     is_probing: bool,
     /// When a request was last refused as too many, and the exchange did not say how long to wait.
     refused_at: Mono,
-    /// Until when such refusals leave half of the budget.
+    /// Until when only half of the budget is spent, because of such refusals.
     halved_until: Mono,
     /// True until a request that was sent after the refusal is answered well.
     is_refused: bool,
@@ -299,7 +299,7 @@ pub struct Host {
     pub in_flight_elsewhere: usize,
     /// True if there are other sources of this host.
     pub is_shared: bool,
-    /// True if requests of other sources wait, for something other than quotes.
+    /// True if another source has a request due that is not for quotes.
     pub others_wait: bool,
 }
 
@@ -356,8 +356,8 @@ impl Host {
 }
 
 /// The log of something that fails and recovers: a line when it begins, one for each new fault, one when it
-/// ends. On average one line in two minutes is allowed (the health log allows as many), so what fails every
-/// second time does not flood the log: failures without a line count in the next one.
+/// ends. On average, one line in two minutes is allowed, as in the health log: what fails every second time
+/// does not flood the log. Failures without a line count in the next line.
 #[derive(Debug, Default)]
 struct Episode {
     /// Failures since the last line about an end.

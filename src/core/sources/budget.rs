@@ -7,9 +7,9 @@
 //! - *Window.* A unit counts from the choice of its request until a window and a slack after its sending.
 //!   What counts and the next request stay within `PERCENT_MOST` of the limit; a request that costs more is
 //!   sent alone. So no window ever sees more than the limit, whatever the calls cost and however long a
-//!   connection takes to open. The exchange may tell how much it has counted. That, with what was sent since,
-//!   is the least that counts until the exchange's window must have ended. A request that was chosen before
-//!   may no longer fit then.
+//!   connection takes to open. The exchange may tell how many units it has counted. This number, plus what
+//!   was sent since, is the least that counts until the exchange's window must have ended. Then a chosen
+//!   request may no longer fit.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.
@@ -45,7 +45,7 @@ const PERCENT_OTHERS: u64 = 10;
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Pause before the next look whether the other nodes have been told. Being told wakes the source too.
+/// How long a request waits for the other nodes to be told. The source is woken as soon as they are.
 const TELL_PAUSE: Duration = Duration::from_millis(250);
 
 /// What units are spent for, the most urgent first. The numbers tell by how many quarters of the dearest
@@ -87,13 +87,13 @@ struct Account {
     /// What the exchange itself has counted in its running window, with what was sent since: the most in each
     /// piece, the oldest first.
     reports: VecDeque<Piece>,
-    /// The part of those units that others have spent, at the time of each report.
+    /// The part of the reported units that others have spent, at the time of each report.
     others: VecDeque<Piece>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
     /// Until when the average pays for all requests for quotes, by their share of the pace.
     quotes_paid_until: Mono,
-    /// What others spent before this does not matter: it may be an earlier run.
+    /// What others spent before this is not reported: an earlier run may have spent it.
     since: Mono,
 }
 
@@ -174,7 +174,7 @@ impl Budget {
         }
     }
 
-    /// True if a chosen request of this cost may be sent: others have not spent meanwhile what it needs.
+    /// True if a chosen request of this cost still fits: others may have spent units since it was chosen.
     pub fn fits(&self, cost: u32, now: Mono) -> bool {
         let fits = |it: &Account| it.counted(now) + self.unsent <= it.most().max(cost.into());
         self.accounts.iter().all(fits)
@@ -312,9 +312,9 @@ impl Account {
         (u64::from(self.limit.units) * PERCENT_MOST / 100).max(1)
     }
 
-    /// The units by which the spending may be ahead of the average. They suffice for what history leaves to
-    /// the dearest request, and for history. Nobody knows what an earlier run has just spent: if that was the
-    /// average, this run may begin with such a burst as well.
+    /// The units by which the spending may be ahead of the average. They cover what history leaves to more
+    /// urgent requests, and one more request as dear as the dearest. It is unknown what an earlier run has
+    /// just spent: if it spent the average, a burst may still follow.
     fn burst(&self) -> u64 {
         let units = u64::from(self.limit.units);
         (units * PERCENT_BURST / 100).max(5 * self.dearest / 2).clamp(1, units.max(1))
@@ -435,7 +435,7 @@ mod tests {
                 }
                 budget.unsent = chosen.iter().map(|it| u64::from(it.1)).sum();
                 judge(&limits, &spent, now, seed);
-                // Any cost, also such as the dialect does not name among the dearest.
+                // Any cost, also one above `dearest`.
                 let most = 1 + rng.below(least);
                 let cost = 1 + rng.below(most) as u32;
                 let purpose = PURPOSES[rng.below(4) as usize];
@@ -448,7 +448,7 @@ mod tests {
                     continue;
                 }
                 now = at;
-                // Others may have been told of the same window.
+                // Others may have spent units in the same window.
                 if rng.below(8) == 0 {
                     told(&mut budget, limits[0], rng.below(1 + least), now);
                     continue;
@@ -554,7 +554,7 @@ mod tests {
         let minute = limit(1500, 60);
         let mut budget = budget(&[minute], 80);
         spend(&mut budget, 700, Purpose::Named, 1, Mono(0));
-        // Of these, most are others'.
+        // Others have spent most of these units.
         let at = Mono(40_000_000);
         told(&mut budget, minute, 644, at);
         let (mut now, mut since) = (at, 0);

@@ -7,12 +7,12 @@
 //! follows our monotonic clock. If no time holds, the clock is *in doubt*, and the time call is read again.
 //!
 //! While it is in doubt, the exchange's time is the earliest that a witness has told. Candles that had ended
-//! by then have ended by every witness: they are requested and served as usual. Nothing later closes, quotes
-//! change no candle, and no chart that ends now is complete.
+//! by then have ended by every witness: they are requested and served as usual. Meanwhile no later candle
+//! closes, quotes change no candle, and a chart that ends now is incomplete.
 //!
-//! No time deletes a stored candle. If the clock goes back, memory drops the candles that lie ahead, and
-//! treats them as missing from the file. They are requested again when they have ended, and the answer of the
-//! exchange replaces them.
+//! A wrong time deletes no stored candle. If the clock goes back, memory drops the candles that lie ahead,
+//! and treats them as missing from the file. They are requested again when they have ended, and the answer of
+//! the exchange replaces them.
 
 use crate::core::context::{Context, wall_zero};
 use crate::core::sources::staged::Newest;
@@ -96,8 +96,8 @@ impl Story {
         Story { witness, earliest: zero, latest: zero, since, first: zero, until, is_odd: false }
     }
 
-    /// False if it may be the ticker of a quiet market, which stands still: it has not kept pace with our
-    /// clock yet, and does not lie ahead of `running`, the clock that held last.
+    /// False if it may be the ticker of a quiet market, which stands still. A ticker counts once it has kept
+    /// pace with our clock, or if it is ahead of `running`, the clock that held last, and was not outvoted.
     fn is_clock(&self, running: Option<i64>) -> bool {
         let is_ahead = running.is_some_and(|zero| self.earliest - zero > TOLERANCE_MS);
         let is_in_step = self.until.since(self.since) >= IN_STEP;
@@ -124,7 +124,7 @@ pub struct ExchangeClock {
     is_set: bool,
     /// Since when the clock is in doubt.
     in_doubt_since: Option<Mono>,
-    /// Quotes that come before this may have been told by a clock that was set since.
+    /// Quotes that come before this may have been requested before the clock was set.
     quotes_from: Mono,
 }
 
@@ -161,7 +161,7 @@ impl ExchangeClock {
         self.due = now + HOURLY;
     }
 
-    /// The time call has failed. That says something of the clock only if the exchange answers other calls.
+    /// The time call has failed. The failure says something of the clock only if other calls were answered.
     /// While the clock is in doubt, the back-off of the time call decides how soon it is read again.
     pub fn failed(&mut self, cx: &mut Context) {
         self.has_ended = true;
@@ -212,7 +212,7 @@ impl ExchangeClock {
         }
     }
 
-    /// What a witness tells now, and since when.
+    /// The story of a witness: what it tells now, and since when it has told the same.
     fn story(&self, witness: Witness, told: [UnixMs; 2], sent: Mono, now: Mono) -> Story {
         let (earliest, latest) = (zero_of(told[0], now), zero_of(told[1], sent));
         let before = self.stories[witness as usize];

@@ -16,12 +16,12 @@ use crate::time::Mono;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// From the first of some moves to their log line: long enough for the other moves to come, and no longer
-/// than somebody who watches the log will wait.
+/// How long moves are gathered before their log line: long enough for the other moves of a poll, and no
+/// longer than somebody who watches the log will wait.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// From one log line about two sources to the next of the same kind: a market that comes and goes does
-/// not flood the log.
+/// The least time between two log lines about moves of one kind: a market that comes and goes does not flood
+/// the log.
 const QUIET: Duration = Duration::from_secs(30);
 
 /// See the module's page.
@@ -253,7 +253,7 @@ mod tests {
             lines.extend(bench.pass(3, &[A, B]));
         }
         assert_eq!(lines, ["moved from=a to=b markets=3 reason=stale"]);
-        // One that nobody else stands in for answers at once.
+        // If no other source has a fresh quote, the first new quote is served at once.
         bench.pass(20, &[]);
         bench.pass(1, &[A]);
         let symbol = bench.market.catalog.known()[0];

@@ -40,7 +40,7 @@ enum Cause {
     Transport,
     /// The response is not what this exchange sends, has nothing of what was asked, or far too much.
     Content,
-    /// The body says that the request failed, with a status of success.
+    /// The status is one of success, but the body says that the request failed.
     Refused,
     /// A status other than success.
     Status(u16),
@@ -111,7 +111,7 @@ impl Fault {
         Fault { kind, ..Fault::new(Cause::Status(status), code, text) }
     }
 
-    /// The fault of a body that begins like this, and cannot be read. If the body is not JSON at all, the
+    /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, the
     /// fault says what it is.
     pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
         let what = match begin {

@@ -2,8 +2,8 @@
 //!
 //! Most are a [`CandlePage`], which owns the rows of an answer that are not in their series yet.
 //!
-//! The source steps one job at a time, one of the lowest rank that there is. Rank 0 applies responses and
-//! market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
+//! The source steps one job at a time, always one of the lowest rank in the queue. Rank 0 applies responses
+//! and market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
 //! other nodes.
 
 use crate::core::context::Context;
@@ -87,7 +87,7 @@ pub struct CandlePage {
     rows: VecDeque<Reported>,
     /// The requested slots.
     pub slots: Range<i64>,
-    /// The part of them that is not requested again at once: all, unless the page was cut.
+    /// The part of `slots` that is not requested again at once: all, unless the page was cut.
     pub told: Range<i64>,
     /// True if closed slots between its candles were unknown.
     is_new: bool,
@@ -145,9 +145,9 @@ impl CandlePage {
 
     /// Takes out the next slice. No slot is in two slices: a row that comes with the second slice would count
     /// as missing in the first. Slots without a candle go with the candle before them. The oldest slice comes
-    /// first, because a series is filled and evicted from there. But if coverage can take no further piece, a
-    /// page in front of it is taken from its end: the slice that touches what is known comes first, and each
-    /// other slice touches the slice before.
+    /// first, because a series is filled and evicted from there. But if coverage can take no further
+    /// interval, a page that lies before it comes backwards: the first slice touches what is known, and each
+    /// other slice touches the slice taken before it.
     fn next(&mut self, covered: &IntervalSet) -> Option<(Range<i64>, Vec<Reported>)> {
         let Range { start, end } = self.left;
         let is_in_front = covered.first().is_some_and(|it| start < it && it <= end);
@@ -155,7 +155,7 @@ impl CandlePage {
         let slot = |row: &Reported| self.key.interval.slot_of(row.candle.open_time);
         let newer = self.rows.len().saturating_sub(CANDLES_A_SLICE);
         let at = if self.is_backwards { newer } else { CANDLES_A_SLICE };
-        // The first row of the newer part. None, if one slice is enough or all rows are of one slot.
+        // The slot of the newer part's first row. `None`: one slice is enough, or all rows are of one slot.
         let cut = self.rows.get(at).filter(|_| newer > 0).map(slot);
         let cut = cut.filter(|cut| self.rows.front().map(slot) < Some(*cut));
         let at = cut.map(|cut| self.rows.partition_point(|row| slot(row) < cut));
@@ -179,10 +179,10 @@ impl CandlePage {
     }
 
     /// Notes the requested slots that are still not known, so that they are not requested again at once: they
-    /// may have been dropped, for want of room or for their age. So may newer slots, to make room for this
-    /// page, before they were written to the file. If the page may have been cut, and has told of closed
-    /// slots that were unknown, the slots outside of its candles are requested again at once. This ends,
-    /// because each such page leaves less to request.
+    /// may have been dropped, for want of room or for their age. Newer slots may also have been dropped, to
+    /// make room for this page, before they were written to the file. If the page may have been cut, and has
+    /// told of closed slots that were unknown, the slots outside of its candles are requested again at once.
+    /// This ends, because each such page leaves less to request.
     fn end(&mut self, history: &History, cx: &mut Context) {
         let keeps = history.keeps(self.key, cx);
         let now = cx.exchange_time(self.key.source);
@@ -215,8 +215,8 @@ impl CandlePage {
         let Some((slots, rows)) = self.next(series.covered()) else {
             return;
         };
-        // The exchange's clock when the request left decides which slots are closed. The exchange may have
-        // read a slot that closed later before its close.
+        // The exchange's clock when the request left decides which slots are closed. A slot that closed later
+        // may have been read before it closed.
         let closed_before = cx.stats[key.source].sure_time(self.sent_at);
         let mut changes = history.changes(key, cx);
         let charts = &mut cx.market.charts;
@@ -262,7 +262,7 @@ mod tests {
 
     const LENGTH: i64 = CANDLES_A_SLICE as i64;
 
-    /// A page that was asked about these slots and has rows in those.
+    /// A page for the slots of `asked`, with a candle in each slot of `rows`.
     fn page(asked: Range<i64>, rows: impl Iterator<Item = i64>) -> CandlePage {
         let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
         let rows = rows.map(|slot| Reported {
@@ -273,7 +273,7 @@ mod tests {
         CandlePage::new(key, asked, rows.collect(), true, sent_at)
     }
 
-    /// The slices of such a page: how many rows, and behind which slot each slice ends.
+    /// Checks the slices of such a page: how many rows each has, and the end of its slots.
     #[track_caller]
     fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
         let mut page = page(asked.clone(), rows);
@@ -314,15 +314,15 @@ mod tests {
         let two = [(whole, LENGTH), (1, LENGTH + 1)];
         check(0..LENGTH + 1, 0..LENGTH + 1, &two);
         check(0..LENGTH + 1, (0..LENGTH + 1).rev(), &two);
-        // Slots without a candle go with those before them, or with the last ones.
+        // Slots without a candle go with the candle before them.
         let rows = (0..LENGTH + 1).map(|slot| slot * 3);
         let end = LENGTH * 3 + 9;
         check(0..end, rows, &[(whole, LENGTH * 3), (1, end)]);
-        // Of the slot at the cut there are two.
+        // The slot at the cut has two rows.
         let rows = (0..LENGTH).chain([LENGTH - 1, LENGTH]);
         let both = [(whole - 1, LENGTH - 1), (3, LENGTH + 1)];
         check(0..LENGTH + 1, rows, &both);
-        // All are of one slot.
+        // All rows are of one slot.
         let many = [(2 * whole, 2)];
         check(1..2, [1].repeat(2 * whole).into_iter(), &many);
     }

@@ -1,11 +1,10 @@
 //! The exchanges: what is requested of each, and when.
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
-//! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
-//! one exchange's connections and `jobs`; its `schedule` chooses what is requested next. The life of a
-//! request is in `request`, from top to bottom; `source/requests` tells it what happens to its connection.
-//! `source/applying` turns the response into changes of the market. `staged` collects a response that comes
-//! in pages until its last page.
+//! and failover between them. `source` is the file to begin with: it conducts one exchange's connections and
+//! `jobs`; its `schedule` chooses what is requested next. The life of a request is in `request`, from top to
+//! bottom; `source/requests` tells it what happens to its connection. `source/applying` turns the response
+//! into changes of the market. `staged` collects a response that comes in pages until its last page.
 //!
 //! No client is served here. Quotes and candles go to the market.
 
@@ -45,24 +44,24 @@ pub use source::Source;
 use std::ops::{Index, IndexMut};
 use task::Profile;
 
-/// The most sources that reloads may add. A place keeps its id until marketd ends, and the table of
+/// The most sources that reloads may add. Each source keeps its place until marketd ends, and the table of
 /// connections is sized at the start.
 const MOST_ADDED: usize = 16;
 
-/// All exchanges. See the module's page. A client's request for candles concerns one source, and so does what
-/// the cluster does: callers reach that source by its id, as an index.
+/// All exchanges. See the module's page. Clients' requests for candles and the cluster concern one source at
+/// a time, and reach it by its id, as an index.
 pub struct Sources {
     /// By `SourceId`.
     all: Vec<Source>,
     /// The hosts. Each source knows the place of its host.
     hosts: Vec<Host>,
-    /// The place behind the source that worked last.
+    /// The index after the source that stepped a job last.
     next_to_work: usize,
     /// From which source each symbol is served.
     pub failover: Failover,
-    /// Gives each new source its jitter.
+    /// Seeds the jitter of each new source.
     rng: Rng,
-    /// The most sources, as far as the table of connections goes.
+    /// The most sources for which the table of connections has room.
     most: usize,
 }
 
@@ -72,8 +71,8 @@ impl Sources {
         config.sources.len() + MOST_ADDED
     }
 
-    /// The connections that all exchanges may have. One that reconnects has two entries until the
-    /// driver has closed the old socket.
+    /// The most entries of all exchanges in the table of connections. A connection that is opened anew has
+    /// two entries until the driver has closed the old socket.
     pub fn capacity(config: &Config) -> usize {
         2 * config.limits.connections_per_source * Sources::most(config)
     }
@@ -305,7 +304,7 @@ impl Sources {
         self.act(id, cx, |source, host, cx| source.work(host, history, cx))
     }
 
-    /// Responses that are read and not yet completely in the market.
+    /// The number of jobs that apply responses, or do what a new market list leads to.
     pub fn staged(&self) -> usize {
         self.all.iter().map(Source::staged).sum()
     }
@@ -318,14 +317,14 @@ impl Sources {
         (&mut host.budget, parts)
     }
 
-    /// Gives a source a role in the cluster. If it collects, the budget is divided by `spenders`.
+    /// Gives a source a role in the cluster. `spenders`: the parts of the budget, of which this node has one.
     pub fn set_role(&mut self, id: SourceId, role: Role, spenders: u32, cx: &mut Context) {
         let now = cx.now.mono;
         let idle_since = self[id].idle_since();
         self[id].set_role(role, spenders, cx);
         let (budget, _) = self.budget(id, now);
         if let Some(since) = idle_since.filter(|_| role == Role::Alone) {
-            // Others, or an earlier run, may have spent all of it before.
+            // Other nodes, or an earlier run, may have spent the whole budget before.
             budget.take_over(Some((0, now.since(since).as_millis() as u64)), now);
         }
         if role == Role::Alone {
@@ -344,7 +343,7 @@ impl Sources {
         self[source].interest(conn, key)
     }
 
-    /// The history has room again, or has ended a load. Requests that have waited for that are due.
+    /// The history has room again, or has ended a load. Requests that have waited for the history are due.
     pub fn wake_up(&mut self, now: Now) {
         self.all.iter_mut().for_each(|it| it.wake_up(now));
     }

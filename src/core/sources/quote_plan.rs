@@ -18,7 +18,7 @@ const PARTS_OF_STALE: u32 = 4;
 /// Bytes of a response beside its tickers: a head, mostly.
 const HEAD_BYTES: u64 = 500;
 
-/// Ways whose bytes are within this share of the least count as equal, in percent. So the plan does not
+/// In percent of the least bytes: ways that need no more than this count as equal. So the plan does not
 /// change with every response.
 const PERCENT_EQUAL: u64 = 125;
 
@@ -34,8 +34,8 @@ pub struct QuotePlan {
     /// The first one requests all tickers at once, if the exchange has such a call.
     ways: Vec<Known>,
     current: usize,
-    /// The markets of the exchange, tracked or not; 0 until this node has read its list. Of a list that was
-    /// requested for some markets, [`LISTED`].
+    /// The markets of the exchange, tracked or not; 0 until this node has read its list. If its list was
+    /// requested only for some markets, [`LISTED`].
     listed: usize,
 }
 
@@ -76,9 +76,9 @@ impl QuotePlan {
     pub fn choose(&mut self, tracked: usize, lanes: usize, profile: &mut Profile) {
         let cost = |it: &Known| it.cost(tracked, self.listed, lanes, profile);
         let costs: Vec<Cost> = self.ways.iter().map(cost).collect();
-        // If nearly all markets are tracked, all tickers are requested, however slow that is. So they are if
-        // no market is tracked, because the source must know whether it is up, and if another node has read
-        // the list, because its length is not known.
+        // If nearly all markets are tracked, all tickers are requested, however slow that is. All are also
+        // requested if no market is tracked, because the source must know whether it is up, and if another
+        // node has read the list, because its length is not known.
         let has_all = self.ways[0].way.markets.is_none();
         let least = costs.iter().map(|it| it.bytes).min().unwrap_or(0);
         let all =

@@ -20,11 +20,10 @@ use std::time::Duration;
 /// Between two readings of a market's 24-hour figures: they change by a thousandth a minute.
 const STATS_AGE: Duration = Duration::from_secs(60);
 
-/// `STATS_AGE` in rounds, if these take long. So the figures take at most a tenth of what quotes take.
+/// The least `STATS_AGE` in rounds. So the figures take at most a tenth of what quotes take.
 const STATS_ROUNDS: u32 = 10;
 
-/// `STATS_AGE` as a multiple of the time in which the budget pays for the figures of all markets, if that is
-/// long. The figures leave the rest of the budget to candles.
+/// The figures take at most one part in `STATS_PARTS` of the budget, and leave the rest to candles.
 const STATS_PARTS: u32 = 4;
 
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
@@ -76,7 +75,7 @@ pub struct QuoteRound {
     pub stats: HashMap<SymbolId, Stats>,
     /// Markets that the exchange does not know: how long each is left alone, and until when.
     paused: HashMap<SymbolId, (Duration, Mono)>,
-    /// The requests that failed when they were last sent: quotes, or else 24-hour figures, of a market.
+    /// The markets whose last request of this kind failed: for quotes or for 24-hour figures.
     failed: HashSet<(RequestKind, SymbolId)>,
 }
 
@@ -114,7 +113,7 @@ impl QuoteRound {
         let wanted: HashSet<SymbolId> = urgent.iter().chain(rest).copied().collect();
         self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
         let known: HashSet<SymbolId> = self.stats_due.iter().map(|(_, known)| *known).collect();
-        // The first one is put in front last.
+        // Each market goes to the front, so the first one is pushed last.
         let all = rest.iter().chain(urgent.iter().rev());
         for symbol in all.filter(|symbol| !known.contains(*symbol)) {
             self.stats_due.push_front((now, *symbol));
@@ -122,7 +121,7 @@ impl QuoteRound {
     }
 
     /// A tick during the round: the urgent markets come again, unless some of them still wait, no others are
-    /// left, or too few of the others have come since.
+    /// left, or too few of the others were requested since.
     pub fn repeat(&mut self, mut urgent: Vec<SymbolId>, now: Mono) {
         let is_turn = self.rest_sent * SHARE_OF_REST >= urgent.len();
         if self.rest.is_empty() || !self.urgent.is_empty() || !is_turn {
@@ -376,7 +375,7 @@ mod tests {
 
     #[test]
     fn urgent_markets_come_again_at_each_tick_and_the_round_still_ends() {
-        // Of 40 urgent ones more come at each tick than are sent: the rest gets its share.
+        // 40 urgent markets are more than are sent in one tick: the rest still gets its share.
         for (urgent, a_tick) in [(1, 2), (1, 1), (10, 2), (40, 3)] {
             let (rest, mut ticks) = (105, 0);
             let mut round = round_of(urgent, rest);

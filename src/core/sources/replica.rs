@@ -106,7 +106,7 @@ pub fn series_part(key: SeriesKey, slots: Range<i64>, cx: &Context) -> SeriesPar
 #[derive(Debug, Default)]
 pub struct ListWriter {
     bytes: Vec<u8>,
-    /// The place of the next market among those that are known.
+    /// The index of the next market among the known markets.
     next: usize,
     /// The version of the catalog when the list was begun.
     version: u64,

@@ -34,7 +34,7 @@ const TAG_MOST: usize = 256;
 
 /// See the module's page.
 pub struct RequestInFlight {
-    /// When it was decided to ask.
+    /// When the request was created. Its connection may still have to be opened.
     pub began: Mono,
     /// What it costs of the budget, as long as nothing of it is sent; then 0.
     pub unsent: u32,
@@ -42,9 +42,9 @@ pub struct RequestInFlight {
     pub units: u64,
     /// When the first byte was sent.
     pub sent_at: Option<Now>,
-    /// How long it may take to bring the next bytes.
+    /// How long the next bytes of the response may take.
     timeout: Duration,
-    /// How long it may take in all.
+    /// The deadline of the whole response.
     end_by: Mono,
     /// True if its connection carried a request before.
     pub is_on_reused: bool,
@@ -61,7 +61,7 @@ pub struct RequestInFlight {
     /// The units of the limit that the exchange has counted, as the head tells; taken out once.
     pub used: Option<u64>,
     /// When the response was made, as the head tells, and when the request was sent; taken out once. `None`
-    /// for a failure, and for what a cache has kept.
+    /// if the status is not one of success, or if a cache has kept the response.
     pub date: Option<(UnixMs, Mono)>,
     dialect: &'static Dialect,
     /// The limit that it is sent under.
@@ -281,8 +281,8 @@ impl RequestInFlight {
         body.is_some_and(|body| body.finish_at_close().is_ok()) && self.is_complete()
     }
 
-    /// Why the request failed, if its response does not come to its end, or cannot be read: `fault`, unless
-    /// the head has come and says more.
+    /// Why the request failed, if its response does not come to its end, or cannot be read: `fault`, unless a
+    /// head with an error status has come, which says more.
     pub fn cut_short(&self, fault: Fault) -> Fault {
         match &self.head {
             Some(head) if !head.is_success() => {
@@ -299,7 +299,7 @@ impl RequestInFlight {
         let by_status = self.reading.status_kind(status);
         let unpacked = self.gunzip.map_or(Ok(()), |mut gunzip| gunzip.finish());
         let next = self.reading.next_page(self.staged.page.as_ref());
-        // The end of the reading has seen every fault of the body.
+        // `Reading::finish` returns the first fault of the body, also one that `feed` has returned before.
         match (self.reading.finish(status).and(next), unpacked) {
             (Err(ref refusal @ ReadError::Refused { kind, .. }), _) if !head.is_success() => {
                 Err(head.fault(kind, Some(refusal.to_string())))

@@ -17,9 +17,9 @@ use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::VecDeque;
 
-/// Tickers in one piece. A piece is smaller than what an allocator takes from the system and gives back at
-/// once. If all tickers of an exchange were in one piece, moving it as it grows would take half a
-/// millisecond, and so would freeing it.
+/// Tickers in one piece. A piece is smaller than the blocks that an allocator takes from the system one by
+/// one. If all tickers of an exchange were in one piece, moving it as it grows would take half a millisecond,
+/// and so would freeing it.
 const TICKERS_A_PIECE: usize = 256;
 
 /// Unreadable items after which a response is given up: more than any exchange has markets.
@@ -81,7 +81,7 @@ impl StagedTickers {
         Some(piece)
     }
 
-    /// True if the next piece is the first one, and if it is the last one.
+    /// Whether the next piece is the first one, and whether it is the last one.
     pub fn ends(&self) -> (bool, bool) {
         (!self.has_begun, self.pieces.len() <= 1)
     }
@@ -140,7 +140,7 @@ pub struct Staged {
     first_refusal: Option<String>,
     /// True if a refused item is the ticker of a tracked market.
     has_refused_tracked: bool,
-    /// The most symbols that were known while items came: a reload or a market list may know fewer.
+    /// The most symbols that were known while items came: a reload or a market list may reduce their number.
     known: usize,
 }
 
@@ -217,7 +217,7 @@ impl Staged {
 /// The pages of market lists and tickers that have come.
 #[derive(Debug, Default)]
 pub struct Paging {
-    /// The pages that have come of each task. More pages follow.
+    /// Of each task, the pages that have come, joined. More pages follow.
     begun: Vec<Staged>,
 }
 
@@ -316,7 +316,7 @@ impl Sink for Stager<'_> {
         self.staged.has_refused_tracked |= reason.id.and_then(symbol).is_some();
         (self.staged.first_refusal).get_or_insert_with(|| reason.to_string());
         match (&self.staged.task, reason.time) {
-            // A candle without its numbers tells nothing of its slot, and counts as unsound there.
+            // A candle without numbers tells nothing of its slot. Applying it counts it as rejected.
             (Task::Candles { .. }, Some(open_time)) => {
                 return self.candle(Candle::without_numbers(open_time), false);
             }

@@ -16,7 +16,7 @@ pub const PERCENT_UNITS: u64 = 50;
 const LEAST_POLL: Duration = Duration::from_millis(100);
 const MOST_POLL: Duration = Duration::from_secs(3600);
 
-/// The demo exchange speaks Binance's dialect, and nobody else uses it.
+/// The budget of the demo exchange. It speaks Binance's dialect, and nobody else uses it.
 const DEMO_BUDGET: BudgetLimit = BudgetLimit { units: 100_000_000, per: Duration::from_secs(1) };
 
 /// What one request asks of an exchange.
@@ -33,7 +33,7 @@ pub enum Task {
     TickersOf {
         /// The markets.
         symbols: Vec<SymbolId>,
-        /// True if the source requests no other market.
+        /// True if the round has no other market.
         is_whole: bool,
     },
     /// The 24-hour figures of one market, if its ticker lacks them.
@@ -115,9 +115,9 @@ pub struct Profile {
     /// The ids for which the market list is requested next: `named_ids`, or some of them. `None`: the whole
     /// list.
     pub list_ids: Option<Vec<String>>,
-    /// The place of the source, and the number of sources: by the wall clock, their polls are spread evenly
-    /// over `poll`, on all nodes of a cluster together. `None`: there is no other source, and the first poll
-    /// decides.
+    /// The index of the source, and the number of sources. By the wall clock, their polls are spread evenly
+    /// over `poll`, in the same way on all nodes of a cluster. `None`: there is no other source, and the
+    /// first poll sets the phase.
     phase: Option<(u32, u32)>,
 }
 
@@ -132,8 +132,8 @@ impl Profile {
         Profile::with(id, config, dialect.expect("dialects have been checked"))
     }
 
-    /// The profile of this source by another configuration. Its dialect is read again if the symbols are
-    /// others: if an exchange has no market list, its dialect contains the symbols.
+    /// The profile of this source in another configuration. If the symbols have changed, its dialect is read
+    /// again: the dialect of an exchange without a market list contains the symbols.
     pub fn renewed(&self, config: &Config) -> Profile {
         match self.config.symbols == config.sources[self.id.index()].symbols {
             true => Profile::with(self.id, config, self.dialect),
@@ -171,7 +171,7 @@ impl Profile {
         }
     }
 
-    /// How long it is until the source's phase comes next, after now: at most `pollMs`.
+    /// The time until the source's phase comes next, after now: at most `poll`.
     pub fn until_phase(&self, now: UnixMs) -> Duration {
         let Some((place, count)) = self.phase else {
             return self.poll;
