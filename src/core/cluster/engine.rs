@@ -1,10 +1,10 @@
 //! The engine: a Redis or Valkey, and the two connections to it.
 //!
 //! [`Engine`] owns the two connections of its [`Upstream`] (one for commands, one that waits for entries of
-//! streams) and what they carry ([`Link`]), the way to it ([`EngineRoute`]), the back-off, the names of its
-//! keys, its time, and why it is down. The engine is up once user and password are taken, a script has run,
-//! and a stream was read. So an engine counts as down if it is a replica, is full, still loads, or gives too
-//! few rights. An engine that replies too late to keep a lease is down too.
+//! streams) and what they carry ([`Link`]). It also owns the route to the engine ([`EngineRoute`]), the
+//! back-off, the names of its keys, its time, and why it is down. The engine is up once user and password are
+//! taken, a script has run, and a stream was read. So an engine counts as down if it is a replica, is full,
+//! still loads, or gives too few rights. An engine that replies too late to keep a lease is down too.
 //!
 //! All keys of marketd are in one slot of a Redis cluster. So a server that replies `MOVED slot host:port` to
 //! one command names the server for all of them. [`EngineRoute`] leads to that server from then on, with the
@@ -108,8 +108,8 @@ impl Engine {
         self.lease * 9 / 10
     }
 
-    /// How long connecting and replying may take. A lease is renewed every half tick. So a reply that comes
-    /// just in time comes before the trust in the renewal before it ends.
+    /// How long connecting and replying may take. A lease is renewed every half tick. So even the latest
+    /// reply comes before the trust in the former renewal ends.
     fn timeout(&self) -> Duration {
         self.trusted() - self.tick() / 2
     }
@@ -255,7 +255,7 @@ impl Engine {
         }
     }
 
-    /// Tells that this node lives.
+    /// Sends a heartbeat.
     pub fn beat(&mut self, run: &str, cx: &mut Context) {
         self.run((Script::Beat, SourceId::ENGINE, 0), &[&run], None, cx);
     }
@@ -329,7 +329,7 @@ impl EngineRoute {
         Route { host, port, is_tls: self.url.tls, proxy: None }
     }
 
-    /// The engine there is up.
+    /// The engine is up where the route leads.
     pub fn arrived(&mut self) {
         self.hops = 0;
     }

@@ -50,7 +50,7 @@ pub struct Lease {
     pub told_error: Option<EntryError>,
     /// The newest epoch that was seen.
     pub seen: u64,
-    /// The epoch of the lease that was live when it was last looked at. Entries of earlier ones are dropped.
+    /// The epoch of the lease that was live at the last look. Entries of earlier epochs are dropped.
     pub live: u64,
     /// When the lease is looked at, or renewed.
     pub due: Mono,
@@ -72,8 +72,8 @@ pub struct Lease {
     pub asks: EntryId,
     /// The version of the market list that was read last; `None`: none yet.
     pub list: Option<u64>,
-    /// The node that had the lease and did not let it go: it may still be collecting for itself. From that
-    /// time on, a node that is not lost has sent a heartbeat since it lost the lease.
+    /// The node that had the lease and did not let it go: it may still be collecting for itself. After this
+    /// time, a node that is not lost has sent a heartbeat since it lost the lease.
     pub rival: Option<(String, Mono)>,
     /// The mean bytes of an entry of its stream.
     pub mean_bytes: u64,
@@ -178,10 +178,10 @@ mod tests {
                     let lease = Lease { held, rival, ..Lease::default() };
                     1_000_000 / nodes.spenders(role, &lease) as usize
                 };
-                // The engine is gone: one had the lease.
+                // The engine is down: one node had the lease.
                 let all = of(Role::Alone, true, false);
                 assert!(all + (seen - 1) * of(Role::Alone, false, false) <= 1_000_000);
-                // Some are cut off, and the collector is not one of them; or it is, and another collects.
+                // Some nodes are cut off: without the collector, or with it, and another one collects.
                 let followers = lost * of(Role::Alone, false, false);
                 assert!(of(Role::Collector, true, false) + followers <= 1_000_000);
                 if lost > 0 {

@@ -20,7 +20,7 @@ const MOST_WAITING: usize = 4 * 1024 * 1024;
 /// Commands that may wait for a reply.
 const MOST_PENDING: usize = 1024;
 
-/// Buffers that grew above this are given back when they are empty.
+/// An empty buffer keeps at most this much memory.
 const KEPT_BYTES: usize = 256 * 1024;
 
 /// What a command is for.

@@ -7,7 +7,7 @@
 //! each source what to tell the other nodes.
 //!
 //! A source knows its role, and not the cluster. The cluster knows no socket: the engine's connections are
-//! driven like connections to exchanges. Without a cluster in the configuration there is none of this.
+//! driven like connections to exchanges. Without a cluster in the configuration, there is no [`Cluster`].
 
 mod engine;
 mod lease;
@@ -39,7 +39,7 @@ use std::time::Duration;
 
 pub use engine::MOST_CONNECTIONS;
 
-/// After the engine is up again, how long a free lease is left to the node that had it: by then, most nodes
+/// How long a free lease is left to the node that had it, after the engine is up again: by then, most nodes
 /// have tried to connect.
 const SETTLING: Duration = Duration::from_millis(1100);
 
@@ -227,7 +227,7 @@ impl Cluster {
                 continue;
             }
             if was_away && sources[id].role() == Role::Follower {
-                // This process was away: what it follows may have moved on.
+                // The source may have moved on while this process was away: its newest candles are due.
                 sources.set_role(id, Role::Follower, 1, cx);
             }
             if self.leases[id.index()].due <= now {
@@ -289,7 +289,7 @@ impl Cluster {
         live.insert(node_of(&self.run).to_string());
         // If a node was started again, its former run has ended.
         lost.retain(|node| !live.contains(node));
-        // If the engine has lost its data, the nodes are back in its list one after the other.
+        // If the engine has lost its data, the nodes come back into its list one after the other.
         let before = if self.engine.is_settled(now) { 0 } else { self.nodes.seen };
         self.nodes = Nodes { seen: before.max(live.len() + lost.len()), live, lost };
         let off_ms = cx.now.unix.0.saturating_sub(self.engine.time_ms(now));

@@ -1,7 +1,7 @@
-//! What this node is told by the others: entries of the sources that it follows, market lists, and requests
-//! for candles of the sources that it collects. Each reply of the engine comes here first.
+//! What the other nodes tell this one: entries of the sources that it follows, market lists, and requests for
+//! candles of the sources that it collects. Each reply of the engine comes here first.
 //!
-//! At most one reply is read and not applied: nothing more is read before all entries of it are applied.
+//! At most one reply waits to be applied: the next read begins when all of its entries are applied.
 
 use super::Cluster;
 use super::engine::{BLOCKS, READER};
@@ -28,7 +28,7 @@ const MOST_STAGED: usize = 8;
 /// Most characters of an error of the engine that are logged.
 const MOST_TOLD: usize = 120;
 
-/// A place further ahead of the time of the engine than this shows that its clock went back.
+/// If a place is ahead of the engine's time by more than this, the clock of the engine went back.
 const AHEAD_MS: u64 = 1000;
 
 impl Cluster {
