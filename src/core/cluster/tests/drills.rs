@@ -8,21 +8,21 @@ use crate::core::cluster::tests::model::Model;
 use crate::market::SourceId;
 use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
 
-/// What a source, and one of another exchange with the same id, tell their nodes of.
+/// The stream of the source "one", and of another exchange's source with the same id.
 const STREAM: &str = "{test}:one:stream";
 
-/// Who collects that source, and until when.
+/// The lease of that source: who collects it, and until when.
 const LEASE: &str = "{test}:one:lease";
 
 impl World {
-    /// Puts an entry behind those of a source.
+    /// Appends an entry to the stream of the source "one".
     fn forge(&mut self, bytes: Vec<u8>) {
         let stream = self.model.streams.get_mut(STREAM).expect("it has entries");
         let last = stream.last().expect("it has entries").0;
         stream.push((EntryId { number: last.number + 1, ..last }, bytes));
     }
 
-    /// One node follows the source "one".
+    /// The index of a node that follows the source "one".
     fn follower(&self) -> usize {
         (0..self.nodes.len()).find(|at| self.role(*at, 0) == "follower").expect("one follows")
     }

@@ -78,7 +78,7 @@ struct World {
     lost_replies: usize,
     nodes: Vec<Option<Node>>,
     demo: Demo,
-    /// Markets that the exchange has not.
+    /// Markets that the exchange leaves out of its answers.
     hidden: &'static [&'static str],
     /// From one poll to the next, of nodes that are started from now on.
     poll: Duration,
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// So many nodes that are all in their places.
+    /// A world of `count` nodes that have run for 12 seconds.
     fn settled(count: usize) -> World {
         let mut world = World::new(count, seed());
         world.run(12_000);
@@ -129,7 +129,7 @@ impl World {
         Now { mono: Mono(self.ms * 1000), unix: UnixMs(1_790_000_000_000 + self.ms as i64) }
     }
 
-    /// The same by the clocks of a node.
+    /// The time by the clocks of a node.
     fn now_of(&self, node: &Node) -> Now {
         let now = self.now();
         Now { mono: Mono(now.mono.0 - node.lost_us), unix: now.unix + node.skew_ms }
@@ -401,7 +401,7 @@ impl World {
         }
     }
 
-    /// After this time, all is as it should be: one collector each, and the same quotes everywhere.
+    /// After this time, each source has one collector, and all nodes serve the same quotes.
     fn comes_together(&mut self, ms: u64, most_ms: i64) {
         self.run(ms);
         self.ends_with_one_collector_each();
@@ -649,7 +649,7 @@ fn lost_replies_slow_replies_and_trimmed_streams_change_nothing() {
 fn the_clock_of_the_engine_may_jump() {
     let mut world = World::settled(3);
     for lease in world.model.hashes.values_mut() {
-        // As after an hour back: leases that end in an hour.
+        // As if the engine's clock went back by an hour: leases end an hour later.
         let until: i64 = lease["until"].parse().expect("a number");
         lease.insert("until".to_string(), (until + 3_600_000).to_string());
     }
@@ -754,7 +754,7 @@ fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
         assert_eq!(before, world.all_collectors());
         assert!(world.longest_gap(since) <= 2000);
     }
-    // A node that has been sent on, and finds nobody there, comes back to where it was sent from.
+    // A node that was redirected and cannot connect there goes back to the former address.
     world.model.keys_at = Some(ENGINES[1].into());
     world.run(3000);
     world.model.is_deaf = Some(ENGINES[1].into());

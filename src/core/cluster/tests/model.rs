@@ -35,9 +35,9 @@ pub struct Model {
     pub keys_at: Option<SocketAddr>,
     /// One of its nodes that lets nobody connect.
     pub is_deaf: Option<SocketAddr>,
-    /// True if each of its nodes takes another for the one that has the keys.
+    /// True if each of its nodes redirects to another one.
     pub is_circle: bool,
-    /// Commands that were asked.
+    /// How many commands were run.
     pub asked: usize,
     /// Publications that were refused for their epoch.
     pub fenced: usize,
