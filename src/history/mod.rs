@@ -44,7 +44,7 @@ pub enum DiskJob {
 /// A request for candles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadJob {
-    /// The caller's number, which the answer repeats.
+    /// The caller's number, which the reply repeats.
     pub ticket: u64,
     /// The series.
     pub series: SeriesName,
@@ -59,8 +59,8 @@ pub struct ReadJob {
 /// A message from the disk thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The file is open. This is the first answer, or it follows a [`Reply::Failed`] whose reason
-    /// has gone away. Everything loaded before is still valid, because no other process writes.
+    /// The file is open. This is the first reply, or it follows a [`Reply::Failed`] whose reason has gone
+    /// away. Everything loaded before is still valid, because no other process writes.
     Opened(Opened),
     /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on, all
     /// jobs fail with [`StoreError::NotOpen`]. The reply is sent again only if the reason changes.
@@ -87,8 +87,8 @@ pub enum Reply {
         /// `Ok` if the whole batch is on disk and synced. After an error, none of it was written.
         result: Result<Written, StoreError>,
     },
-    /// The thread has ended. An error says why the log could not be moved into the file. No
-    /// acknowledged write is lost by that.
+    /// The thread has ended. An error says why the log could not be moved into the file. All acknowledged
+    /// writes are safe in the log.
     Stopped(Result<(), StoreError>),
 }
 

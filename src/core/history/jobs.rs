@@ -7,10 +7,10 @@
 //! file is made of the base and the quote asset, so that its market is known again at once, even while the
 //! exchange does not respond.
 //!
-//! [`Missing`] owns whether the file lacks something: changes were left out because the disk failed for
-//! long, or the file has gone and another one is open. [`Refill`] is the cursor of a walk over the
-//! series in memory. What is covered there and not archived goes into the next batches, slice by slice
-//! and while there is room. The refill requests nothing. What memory has dropped is unknown, and is requested
+//! [`Missing`] owns whether the file lacks something: changes were left out because the disk failed for long,
+//! or the file has gone and another one is open. [`Refill`] is the cursor of a walk over the series in
+//! memory. What memory covers and the file has not archived goes into the next batches, slice by slice and
+//! while there is room. The refill requests nothing. What memory has dropped is unknown, and is requested
 //! like other unknown candles.
 
 use super::writer::{Writer, name_of, quote_name};
@@ -87,7 +87,7 @@ type Quotes = BTreeMap<SymbolId, SavedQuote>;
 /// A round of saving.
 #[derive(Debug)]
 pub struct SaveRound {
-    /// The place among the known symbols.
+    /// The index of the next symbol among the known symbols.
     from: usize,
     /// The version of the quotes when the round began.
     version: u64,
@@ -190,7 +190,7 @@ fn still_listed(waiting: &Quotes) -> Vec<SymbolId> {
 }
 
 /// Gathers one slice of a source's rules, from this place among the known symbols. Returns true if that was
-/// the last slice. The disk thread does not write rules again that the file has already.
+/// the last slice. The disk thread writes only the rules that differ from the file's.
 pub fn save_rules(source: SourceId, from: &mut usize, cx: &Context, batch: &mut Batch) -> bool {
     let catalog = &cx.market.catalog;
     for symbol in catalog.known().iter().skip(*from).take(SYMBOLS_A_SLICE) {
@@ -241,7 +241,7 @@ impl Missing {
         (is_well && std::mem::take(&mut self.needs_refill)).then(Refill::default)
     }
 
-    /// All that memory holds is on its way to the file.
+    /// A refill has ended: all that memory holds is in the file, or in a batch on its way there.
     pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
         match writer.batch.is_empty() && !writer.is_writing() {
             true => on_disk_again(cx),
@@ -294,7 +294,7 @@ impl Refill {
         };
         if let Some(slots) = slots {
             let changes = batch.of(&name_of(key, cx));
-            // The file may hold there what the exchange has revised since.
+            // The file may hold older candles here, which the exchange has revised since.
             changes.forget(slots.clone());
             let candles = series.candles(&slots).into_iter();
             let candles = candles.map(|(slot, candle)| (slot, Some(candle)));

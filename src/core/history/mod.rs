@@ -50,7 +50,7 @@ pub struct History {
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
-    /// Loads that are under way. The last one counts: a write may come behind the others.
+    /// The number of loads under way. Only the last one counts, because a write may follow the others.
     loads: u32,
     /// True if a batch was archived, or the file loaded, since the last call of [`History::take_progress`].
     has_progressed: bool,
@@ -67,7 +67,7 @@ impl History {
         }
     }
 
-    /// Uses a file from now on. `opened`: what came of opening it.
+    /// Uses a file from now on. `opened`: the result of opening it.
     pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
         self.file = FileState::NotOpen(None);
         cx.stats.history.enabled = true;

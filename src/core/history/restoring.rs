@@ -42,7 +42,7 @@ impl History {
         }
     }
 
-    /// Loads what the file holds of the sources from this one on, which are new. If the file is not open,
+    /// Loads what the file holds of the new sources, which begin with `from`. If the file is not open,
     /// nothing is done: when it opens, it is loaded for all sources.
     pub fn recall(&mut self, from: SourceId, cx: &mut Context) {
         let is_open = self.file.is_on() || self.file.is_loading();
@@ -76,7 +76,7 @@ impl History {
 
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
     pub fn listed(&mut self, source: SourceId) {
-        // During a load, more may come: then all is restored at its end.
+        // During a load, more quotes may come: then all quotes are restored at its end.
         if !self.file.is_loading() {
             let restore = self.quotes.listed(source);
             self.work.push(restore.map(Work::RestoreQuotes));
@@ -99,7 +99,7 @@ impl History {
                     // yet, it hides these slots later.
                     let now = interval.slot_of(cx.exchange_time(source));
                     let end = cx.stats[source].clock.map_or(i64::MAX, |_| now);
-                    // If there are too many pieces, the newest count.
+                    // If there are too many ranges, the newest are kept.
                     for slots in head.covered.into_iter().rev().filter(|it| it.start < end) {
                         cx.market.charts.archive(key, slots.start..slots.end.min(end));
                     }

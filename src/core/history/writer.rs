@@ -34,7 +34,7 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 /// A write that takes longer counts as failed, until it ends.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// Weight of the changes that wait for the disk, or are being written: some 10 MB. Above this weight, no
+/// The most weight of the changes that wait for the disk, or are being written: some 10 MB. Above it, no
 /// candles are requested. So no requested candle has to be dropped: at most one page for each upstream
 /// connection still comes. While the disk fails, changes above this weight are left out, and are written from
 /// memory later ([`super::jobs`]).
@@ -59,7 +59,7 @@ pub enum Pace {
     Free,
 }
 
-/// Between two looks for candles that are older than what is kept.
+/// Time between two looks for candles that are older than the kept window.
 pub const SWEEP: Duration = Duration::from_secs(60);
 
 /// Slots of a series are evicted once the oldest one is past the window by a 64th of the window. So this
@@ -243,7 +243,7 @@ impl Writer {
             // If the clock went back since, slots in the future are hidden, and are written once more.
             let ended = |slots: Range<i64>| slots.start..slots.end.min(current);
             written.covered().for_each(|slots| charts.archive(key, ended(slots)));
-            // Slots that have changed since are not archived before the change is written too.
+            // Slots that have changed since are archived only after that change is written, too.
             let later = self.batch.series.get(&name).into_iter().flat_map(Changes::ranges);
             later.for_each(|slots| charts.unarchive(key, slots));
         }
@@ -272,8 +272,8 @@ impl Writer {
         let (mut leaving, mut left) = (Vec::new(), SLOTS_A_BATCH);
         for (key, archived) in charts.archives() {
             let keep = charts.keep(key.interval);
-            // An exchange's clock may be years ahead. It evicts nothing before this machine's clock has got
-            // there. The clock of the demo exchange is given, and counts as it is.
+            // An exchange's clock may be years ahead: slots are evicted only if they are old by this
+            // machine's clock, too. The clock of the demo exchange is given, and counts as it is.
             let latest = cx.given_clock(key.source).map_or(cx.now.unix, |_| UnixMs(i64::MAX));
             let present = cx.exchange_time(key.source).min(latest);
             let before = key.interval.slot_of(present) - keep;

@@ -50,7 +50,7 @@ fn a_load_is_awaited_as_long_as_it_may_bring_something_and_tried_again_if_it_fai
     assert!(!bench.cx.stats.history.unusable);
     bench.loaded_with(ago(50, 0));
     assert_eq!(bench.archived(key), [(-50, 0)]);
-    // A slow one is not waited for.
+    // Requests do not wait for a slow load.
     bench.tell(broken(true));
     bench.open_again();
     bench.pass(29);
@@ -82,7 +82,7 @@ fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
     assert_eq!(bench.archived(key), [], "it is none of the added source");
     bench.loaded();
     assert_eq!(bench.history.pace_of(other), Pace::Free);
-    // A disk that fails holds up nobody, and what it tells then is not archived where it is to change.
+    // A failing disk delays nothing, and what it reports is not archived where a change waits.
     let key = bench.btc();
     bench.fetched(key, ago(5, 0), 5);
     let batch = bench.due_batch();
@@ -136,7 +136,7 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
     let stats = &bench.cx.stats.history;
     assert!(!stats.lost && !stats.unusable && !stats.write_failed);
     assert_eq!(bench.archived(key), [(-500, 0)]);
-    // It goes between a word about what was written and the look at it.
+    // The file goes after the reply to a write, before the written slots are archived.
     bench.fetched(key, ago(600, 500), 5);
     let written = on_disk(bench.due_batch());
     bench.with(|history, cx| history.handle(written, cx));

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Once;
 
-/// Slots of a minute that the candles of these tests lie in.
+/// The minute slot from which the tests count their slots.
 const BEGIN: i64 = 28_000_000;
 
 /// Jobs that the disk thread's queue takes.
@@ -35,7 +35,7 @@ const QUEUE: usize = 128;
 struct Bench {
     cx: Context,
     history: History,
-    /// Jobs without an answer.
+    /// Jobs without a reply, the oldest first.
     jobs: VecDeque<DiskJob>,
 }
 
@@ -48,7 +48,7 @@ impl Bench {
         bench
     }
 
-    /// The same, with an open series.
+    /// Like `new`, with an open series. Returns its key too.
     fn with_btc() -> (Bench, SeriesKey) {
         let mut bench = Bench::new();
         let key = bench.btc();
@@ -88,12 +88,12 @@ impl Bench {
         assert_eq!(self.job(), DiskJob::Load);
     }
 
-    /// The file has told all that it holds.
+    /// Ends a load: the file has reported all that it holds.
     fn loaded(&mut self) {
         self.tell(Reply::Loaded(Ok(Loaded::default())));
     }
 
-    /// A load that has failed is tried again after this time, and not before.
+    /// Checks that a failed load is tried again after this time, and not before.
     fn loads_again_after(&mut self, seconds: u64) {
         self.pass(seconds - 1);
         assert!(self.jobs.is_empty());
@@ -101,7 +101,7 @@ impl Bench {
         assert_eq!(self.job(), DiskJob::Load);
     }
 
-    /// Nothing is left to be written: the file is closed.
+    /// Checks that nothing is left to be written, and closes the file.
     fn stops(&mut self) {
         self.with(History::close);
         assert_eq!(self.job(), DiskJob::Stop);
@@ -138,7 +138,7 @@ impl Bench {
         self.batch()
     }
 
-    /// Lets time pass; each deadline is kept, and none lies in the past.
+    /// Lets time pass, and keeps each deadline.
     fn pass(&mut self, seconds: u64) {
         let end = self.cx.now.mono + Duration::from_secs(seconds);
         while let Some(due) = self.history.due().filter(|due| *due <= end) {
@@ -171,7 +171,7 @@ impl Bench {
         key
     }
 
-    /// What the exchange has told of these slots: a candle in each, of this price.
+    /// Applies a response of the exchange with a candle of this price in each of these slots.
     fn fetched(&mut self, key: SeriesKey, slots: Range<i64>, price: i64) {
         let candles: Vec<Reported> = slots.clone().map(|slot| reported(slot, price)).collect();
         let now = self.cx.now;
@@ -206,14 +206,14 @@ impl Bench {
         self.tell(Reply::Written { batch, result });
     }
 
-    /// The batch that is due in a second is on disk.
+    /// Writes the batch that is due in a second, and returns it.
     fn flush(&mut self) -> Box<Batch> {
         let batch = self.due_batch();
         self.written(batch.clone());
         batch
     }
 
-    /// What the file holds of the series of this symbol.
+    /// Reports that the file holds these slots of a symbol's series.
     fn head(&mut self, symbol: &str, slots: Range<i64>) {
         let head = SeriesHead {
             series: name(symbol, &self.cx.config),
@@ -227,13 +227,13 @@ impl Bench {
         self.tell(Reply::Heads(vec![head]));
     }
 
-    /// That is all that the file holds.
+    /// Reports that the file holds these slots of BTC/USDT, and nothing else.
     fn loaded_with(&mut self, slots: Range<i64>) {
         self.head("BTC/USDT", slots);
         self.loaded();
     }
 
-    /// A reload has added the source.
+    /// Loads what the file holds of the source, as if a reload had added it.
     fn recall_source(&mut self) {
         self.with(|history, cx| history.recall(SourceId(0), cx));
         assert_eq!(self.job(), DiskJob::Load);
@@ -326,7 +326,7 @@ fn logged(act: impl FnOnce()) -> Vec<String> {
 #[derive(Default)]
 struct Disk {
     kept: Kept,
-    /// The next job finds that it works again.
+    /// True if the disk has failed: the next job finds that it works again.
     is_away: bool,
     /// The candle of each slot that memory took in last.
     taken: BTreeMap<i64, Candle>,
@@ -366,13 +366,13 @@ impl Disk {
         }
     }
 
-    /// What is covered of these slots.
+    /// The covered parts of these slots.
     fn covered(&self, slots: Range<i64>) -> Vec<Range<i64>> {
         let covered = self.kept.covered.range(slots).map(|slot| *slot..*slot + 1);
         IntervalSet::from_iter(covered).iter().collect()
     }
 
-    /// The newest few of these slots.
+    /// The rows of the newest seven requested slots.
     fn page(&self, read: &ReadJob) -> Rows {
         assert_eq!(read.keep, Edge::Newest);
         let slots = read.slots.start.max(read.slots.end - 7)..read.slots.end;
@@ -385,8 +385,8 @@ impl Disk {
         }
     }
 
-    /// What is archived is on disk. Memory and disk have what was taken in last. There is one write and one
-    /// read at a time.
+    /// Checks that archived slots are on disk, that memory and disk have the candles that were taken in last,
+    /// and that there is one write and one read at a time.
     fn check(&self, bench: &Bench, key: SeriesKey, seed: u64) {
         for slot in slots(&bench.archived(key)) {
             let (here, candle) = (slot - BEGIN, self.kept.candles.get(&slot));
@@ -402,7 +402,7 @@ impl Disk {
     }
 }
 
-/// The slots of these spans.
+/// The slots of these ranges, which count from `BEGIN`.
 fn slots(spans: &[(i64, i64)]) -> impl Iterator<Item = i64> {
     spans.iter().flat_map(|(from, to)| BEGIN + from..BEGIN + to)
 }
@@ -418,7 +418,7 @@ fn whatever_fails_what_is_archived_is_on_disk_and_in_the_end_all_is() {
             let some = ago(from, (from - 9).max(0));
             match rng.below(24) {
                 0 => {
-                    // It is removed, and another one is begun.
+                    // The file is removed, and a new one is created.
                     (disk.kept, disk.is_away) = (Kept::default(), true);
                     wanted.clear();
                     bench.tell(gone());
@@ -435,7 +435,7 @@ fn whatever_fails_what_is_archived_is_on_disk_and_in_the_end_all_is() {
                 }
                 9..12 => bench.pass(rng.below(4)),
                 12 => {
-                    // Memory has nothing any more.
+                    // Memory loses the series.
                     bench.cx.market.charts.close(key);
                     bench.cx.market.charts.open(key);
                     wanted.clear();
@@ -480,7 +480,7 @@ fn whatever_fails_what_is_archived_is_on_disk_and_in_the_end_all_is() {
         let covered: BTreeSet<i64> = slots(&bench.covered(key)).collect();
         let archived: BTreeSet<i64> = slots(&bench.archived(key)).collect();
         assert!(covered.is_subset(&archived) && bench.jobs.is_empty(), "seed {seed}");
-        // Who wanted something has it, unless it was lost.
+        // Every wanted slot is in memory, unless the file has lost it.
         assert!(wanted.iter().all(|it| covered.contains(it) || !archived.contains(it)));
         assert!(!bench.history.is_reading(key, &ago(50, 0)), "seed {seed}");
         bench.recall(key, ago(50, 0));

@@ -44,7 +44,7 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
         wishes.push(bench.recall(*key, ago(3000, 2000)));
     }
     bench.pass(100);
-    // The harness looks at the length of the queue; here, that it was put to the test.
+    // The bench checks the length of the queue. This checks that reads were begun, and refused.
     assert!(wishes.contains(&ReadStart::Begun) && wishes.contains(&ReadStart::Refused));
     assert!(bench.jobs.len() > 60);
 }

@@ -15,7 +15,7 @@ fn a_batch_of_many_series_is_taken_slice_by_slice() {
     bench.with(History::handle_timeout);
     let batch = bench.batch();
     assert_eq!((batch.series.len(), batch.weight()), (COUNT, COUNT * 6));
-    // What comes meanwhile is for the next batch.
+    // Changes that come meanwhile go into the next batch.
     let later = &keys[1..6];
     later.iter().for_each(|key| bench.fetched(*key, ago(5, 4), 5));
     bench.with(|history, cx| history.handle(on_disk(batch), cx));
@@ -26,7 +26,7 @@ fn a_batch_of_many_series_is_taken_slice_by_slice() {
         let count = keys.iter().filter(|key| !bench.archived(**key).is_empty()).count();
         assert!(count <= known + COUNT / 4, "{count} after {known}");
         known = count;
-        // An older word about what is still to be taken: it is not believed before it is written.
+        // A slot that changes before its series is archived waits until the change is written.
         bench.fetched(keys[20], ago(10, 9), 6);
     }
     assert!((4..10).contains(&slices), "{slices} slices");
@@ -67,7 +67,7 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
     assert_eq!(bench.archived(key), [(-10, -4)]);
 }
 
-/// Twenty thousand candles, older than those of the last call.
+/// Applies twenty thousand candles, older than those of the last call.
 fn fill(bench: &mut Bench, key: SeriesKey, begin: &mut i64) {
     for _ in 0..20 {
         *begin -= 1000;
@@ -94,12 +94,12 @@ fn a_disk_that_fails_takes_no_more_and_more_memory_and_that_is_told_once() {
         bench.pass(30);
         batch = bench.batch();
         assert!(batch.weight() < PENDING + 2000, "{}", batch.weight());
-        // What comes while it is under way counts as well.
+        // Changes that come while a batch is being written count as well.
         fill(&mut bench, key, &mut begin);
         bench.unwritten(batch);
         assert!(!bench.history.writer.has_room() && !bench.history.keeps(key, &bench.cx));
     }
-    // What is to be forgotten is said nevertheless.
+    // A removal is taken nevertheless.
     bench.history.forget(key, BEGIN..i64::MAX, &bench.cx);
     bench.pass(30);
     batch = bench.batch();
@@ -174,12 +174,12 @@ fn a_heavy_batch_does_not_wait_for_its_second() {
     assert_eq!(light, bench.cx.now.mono + FLUSH);
     let heavy = HEAVY as i64 + 1000;
     bench.fetched(key, ago(heavy, 1000), 5);
-    // The change after the one that makes it heavy.
+    // The change after the one that makes the batch heavy makes its flush due.
     bench.fetched(key, ago(heavy + 1, heavy), 5);
     bench.pass(0);
     let batch = bench.batch();
     assert!(batch.weight() > HEAVY);
-    // So is the next one, as soon as this one is on disk.
+    // The next batch is heavy, too: it is sent as soon as this one is on disk.
     bench.fetched(key, ago(2 * heavy, heavy + 1), 5);
     bench.pass(0);
     assert!(bench.jobs.is_empty(), "one batch at a time");
@@ -195,7 +195,7 @@ fn candles_are_not_asked_for_while_too_many_wait_and_those_that_come_find_a_plac
     let full = PENDING as i64;
     bench.fetched(key, ago(full, 0), 5);
     assert_eq!(bench.history.pace(), Pace::Hold);
-    // This was asked for before there was too much.
+    // These candles were requested before too many changes waited.
     bench.fetched(key, ago(full + 1500, full), 5);
     let batch = bench.due_batch();
     assert_eq!(batch.weight() as i64, full + 1500 + 1);
@@ -205,7 +205,7 @@ fn candles_are_not_asked_for_while_too_many_wait_and_those_that_come_find_a_plac
     assert_eq!(bench.archived(key), [(-full - 1500, 0)]);
 }
 
-/// A history whose minutes leave when they are older than a thousand of them.
+/// A history that keeps a thousand minutes of a series.
 fn keeping_1000() -> Bench {
     Bench::unopened(|config| {
         config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
@@ -269,14 +269,14 @@ fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
         let gone = left - archived(&bench);
         assert!((1..=SLOTS_A_BATCH).contains(&gone), "{gone}");
         (left, batches) = (left - gone, batches + 1);
-        // The disk takes its time: nothing more is evicted meanwhile.
+        // While a batch is being written, nothing more is evicted.
         bench.pass(5);
         assert_eq!((bench.jobs.len(), archived(&bench)), (0, left));
         bench.written(batch);
         bench.pass(2);
     }
     assert_eq!(batches, 3);
-    // Of a small rest there is more later.
+    // A few slots that are past the window stay until there are more of them.
     assert!((2 * 989..2 * (989 + 1000 / 64)).contains(&left), "{left}");
 }
 
@@ -330,7 +330,7 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
         let quote = SavedQuote { ticker, received_at };
         (QuoteName { source, symbol }, quote)
     };
-    // Not wanted any more; and one that had left the list before.
+    // One market is not wanted any more, and one had left the list before.
     let others = vec![saved("ETH/BTC", now), saved("LUNA/USDT", now - jobs::DELISTED_AFTER_MS)];
     let list = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
     bench.tell(Reply::Quotes(others));
