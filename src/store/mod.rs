@@ -1,18 +1,18 @@
 //! The store: a thread that keeps closed candles, their coverage and the last quotes in a file.
 //!
-//! Owns the disk thread and, through it, the SQLite file. A [`Store`] is the loop's end of two
-//! bounded queues. Sending a job never blocks. The thread wakes the loop after each answer. The
-//! messages are defined in [`crate::history`].
+//! A [`Store`] owns the disk thread and, through it, the SQLite file. It is the loop's end of two bounded
+//! queues. Sending a job never blocks. The thread wakes the loop after each reply. The messages are defined
+//! in [`crate::history`].
 //!
 //! The store keeps no candle in memory, reads no clock, and does not decide what is stored. It never
 //! writes to a file that is not marketd's, is newer, or is damaged.
 //!
 //! # Protocol
 //!
-//! 1. Call [`Store::start`] and wait for the first answer. After `Opened`, go on. After `Failed`, end with
+//! 1. Call [`Store::start`] and wait for the first reply. After `Opened`, go on. After `Failed`, end with
 //!    exit code 2 if [`OpenError::is_refusal`]; otherwise log the error and continue without history, which
 //!    counts as degraded. There is no `Store` without the feature `sqlite` or with `--data :memory:`.
-//! 2. Send `Load`, and send it again to read the file again. The answers are `Heads`, `Quotes` and `Markets`
+//! 2. Send `Load`, and send it again to read the file again. The replies are `Heads`, `Quotes` and `Markets`
 //!    in parts, then `Loaded`. Until `Loaded`, do not request candles from an exchange: the file may have
 //!    them. If the load fails, send it again after the next `Opened`, or after a pause.
 //! 3. Send one `Write` at a time. It takes the batch. Gather later changes in the next batch, and send it
@@ -71,8 +71,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Starts the thread, which opens the file. The first answer is [`Reply::Opened`] or
-    /// [`Reply::Failed`]. The thread calls `wake` after each answer.
+    /// Starts the thread, which opens the file. The first reply is [`Reply::Opened`] or [`Reply::Failed`].
+    /// The thread calls `wake` after each reply.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, replies) = sync_channel(REPLIES);
@@ -100,13 +100,13 @@ impl Store {
         })
     }
 
-    /// The next answer, if there is one.
+    /// The next reply, if there is one.
     pub fn next_reply(&self) -> Option<Reply> {
         self.replies.try_recv().ok()
     }
 
-    /// Waits for the next answer. Only for the start, before the loop runs, and for tests. `None` if no
-    /// answer came within this time, or if the thread has ended.
+    /// Waits for the next reply. Only for the start, before the loop runs, and for tests. `None` if no reply
+    /// came within this time, or if the thread has ended.
     pub fn wait(&self, within: Duration) -> Option<Reply> {
         self.replies.recv_timeout(within).ok()
     }

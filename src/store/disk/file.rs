@@ -1,7 +1,7 @@
 //! The history file: opens, creates, checks and closes it.
 //!
-//! Owns the lock, the connection, the identity of the file, and the number of flushes since the last
-//! checkpoint. A file that is not marketd's, is newer, or is damaged is refused and left unchanged.
+//! `HistoryFile` owns the lock, the connection, the identity of the file, and the number of flushes since the
+//! last checkpoint. A file that is not marketd's, is newer, or is damaged is refused and left unchanged.
 //! Nothing here repairs a file. A new file gets its name only when it is complete.
 //!
 //! It knows nothing of candles: `tables.rs` reads and writes them.
@@ -43,7 +43,7 @@ pub(super) struct HistoryFile {
 }
 
 /// Device and inode of the file that has this name now. While that file is open, no other file has the same
-/// two numbers. It must not be opened here: closing it would drop SQLite's locks.
+/// two numbers. This function must not open it: closing it would drop SQLite's locks.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let about = fs::metadata(path).ok()?;
     Some((about.dev(), about.ino()))

@@ -160,8 +160,8 @@ impl Lock {
     /// Takes the lock of the history file at this path.
     pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
         let mut file = Lock::file(path)?;
-        // A lock file that root creates would keep the owner of the history file from locking. For other
-        // users this fails, and need not be done.
+        // A lock file that root creates would keep the owner of the history file from locking. Other users
+        // cannot change the owner, and need not.
         if let Ok(about) = std::fs::metadata(path) {
             let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
         }

@@ -1,6 +1,6 @@
 //! The disk thread: takes jobs, does them in order, and sends replies.
 //!
-//! Owns the history file and its state: open, closed until the next job, or given up.
+//! `Holder` owns the history file and its state: open, closed until the next job, or given up.
 //!
 //! It reports when the file becomes usable, and each new reason for which the file is not usable. It never
 //! drops a batch: a batch that could not be written goes back with the reply. It never writes again to a
@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-/// Most series, quotes or markets in one answer: some 40 KB.
+/// Most series, quotes or markets in one reply: some 40 KB.
 const PIECE: usize = 64;
 
 /// Does jobs until [`DiskJob::Stop`] comes, or until the queue has no sender any more.
@@ -121,7 +121,7 @@ fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
 /// damage: the disk fails too often.
 const MAX_DOUBTS: u32 = 3;
 
-/// Sends answers to the loop and wakes it.
+/// Sends replies to the loop and wakes it.
 struct Replies {
     queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,

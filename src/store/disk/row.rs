@@ -1,9 +1,8 @@
 //! Converts rows of the file to records, and back; the series of the file with their covered times, and the
 //! checksums of rows.
 //!
-//! Owns the units: slots and milliseconds in memory, seconds on disk, decimals as text. Each value
-//! is checked when it is read, because a person may have edited the file, or the disk may have
-//! failed.
+//! This file owns the units: slots and milliseconds in memory, seconds on disk, decimals as text. Each value
+//! is checked when it is read, because a person may have edited the file, or the disk may have failed.
 //!
 //! The covered times of a series are the interval set in the table `span`. Adding or removing a range reads
 //! only the rows that overlap or touch it, so the cost does not depend on the number of rows. Invariant: the

@@ -7,7 +7,7 @@
 //!
 //! The SQL of a table never changes after its release, not even its comments, because [`missing`] compares
 //! the SQL. A change is a new entry of [`MIGRATIONS`]. The last entry with views makes all views again, so
-//! only these are kept here.
+//! older entries no longer have theirs.
 
 use super::sqlite::{Database, Result, text};
 use crate::history::StoreError;

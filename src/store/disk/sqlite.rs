@@ -1,6 +1,6 @@
 //! The part of SQLite that the store uses: a connection, statements, transactions, checkpoints.
 //!
-//! Owns the connection and its settings. This is the only file that names `rusqlite`. It knows
+//! `Database` owns the connection and its settings. This is the only file that names `rusqlite`. It knows
 //! nothing of candles, and never waits longer than [`BUSY`] for another program.
 
 use super::header::beside;

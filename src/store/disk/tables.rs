@@ -3,9 +3,9 @@
 //! A candle is returned only if it is sound, aligned and in a covered slot. Other rows are skipped
 //! and counted. Reading never changes the file.
 //!
-//! Writing a batch owns the order in which changes become rows, and keeps the number of candles of each
-//! series. A candle that is already stored with the same numbers is not written again. The disk thread begins
-//! and ends the transaction of a batch.
+//! `apply` owns the order in which changes become rows, and maintains the number of candles of each series. A
+//! candle that is already stored with the same numbers is not written again. The disk thread begins and ends
+//! the transaction of a batch.
 
 use super::row::{
     CANDLE, Checksum, Record, SeriesRow, candle, columns, covered, extent, find_series,

@@ -116,7 +116,7 @@ fn what_is_written_is_read_back_whatever_the_order() {
             check(&db, &name, &model, &context);
             check_part(&db, &name, &model, &mut rng, &context);
         }
-        // All of it once more changes nothing.
+        // Writing all candles once more changes nothing.
         let mut again = Batch::default();
         let candles = model.candles.iter().map(|(slot, candle)| (*slot, candle.clone()));
         for (slot, candle) in candles {
@@ -131,7 +131,7 @@ fn what_is_written_is_read_back_whatever_the_order() {
 fn page_after_page_is_all_of_it_from_either_end() {
     let count = PAGE as i64 + 500;
     let (db, name) = filled(Stored::M1, 0..count);
-    // One in three makes no sense, and two rows lie askew in one slot.
+    // One row in three is invalid, and two unaligned rows are in one slot.
     db.execute(
         "UPDATE candle SET open = 'x' WHERE time % 180 = 0;
          UPDATE candle SET time = 61 WHERE time = 120; UPDATE candle SET time = 62 WHERE time = 240",
@@ -190,7 +190,7 @@ fn rows_that_make_no_sense_are_passed_over_and_counted() {
     assert_eq!((told.len(), unsound), (1, 5));
     assert_eq!(spans(&told[0]), [(0, 20)]);
     assert_eq!(tables::records::<SavedQuote>(&db), Ok((vec![], 2)));
-    // What is said anew heals it, and what was never said goes when something is put over it.
+    // Writing all slots again replaces invalid rows, also those that were never covered.
     let candles = (0..200).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
     let mut batch = Batch::default();
     batch.of(&name).forget(3..4);
