@@ -1,8 +1,8 @@
 //! All candle series, and the memory they may use.
 //!
-//! Owns every open series, by key, and the counters over them. It never opens more series than its
-//! limit. Once [`Charts::trim`] is done, it holds no more bytes than its limit, or only the newest
-//! chunk of every series.
+//! [`Charts`] owns every open series, by key, and the counters over them. It never opens more series than its
+//! limit. Once [`Charts::trim`] is done, it holds no more bytes than its limit, or only the newest chunk of
+//! every series.
 //!
 //! The caller decides which series are wanted and what is fetched for them.
 
@@ -36,7 +36,8 @@ pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
     unopened: BTreeMap<SeriesKey, IntervalSet>,
-    /// By source and interval: the newest slot with a candle of any market, and when that was requested.
+    /// By source and interval: the newest slot with a candle of any market, and when its answer was
+    /// requested.
     alive: BTreeMap<(SourceId, Stored), (i64, Mono)>,
     /// Sources whose clock is in doubt, and from when on.
     in_doubt: BTreeMap<SourceId, UnixMs>,
@@ -119,7 +120,7 @@ impl Charts {
         (self.max_series, self.max_bytes) = (limits.candle_series, limits.candle_bytes);
     }
 
-    /// Closes the series of this source's symbols that it no longer tracks.
+    /// Closes this source's series of symbols that it no longer tracks.
     pub fn retain(&mut self, source: SourceId, is_tracked: impl Fn(SymbolId) -> bool) {
         let mut left = self.open_keys(source);
         left.retain(|key| !is_tracked(key.symbol));
@@ -271,9 +272,9 @@ impl Charts {
     /// recently read one goes first. Its coverage goes too, so that a later request fetches it
     /// again. One call does a slice of the work. Returns true if there is more to do.
     ///
-    /// A series loses its oldest chunk first, so that it gets no hole in its middle. A chunk that a
-    /// client waits for stays, because the slots fetched for an old chart would otherwise be
-    /// evicted before the chart is made.
+    /// A series loses its oldest chunk first, so that it gets no hole in its middle. The chunks that clients
+    /// wait for are evicted last: otherwise the slots fetched for an old chart would be evicted before the
+    /// chart is made.
     pub fn trim(&mut self) -> bool {
         for _ in 0..EVICTED_AT_ONCE {
             if self.bytes <= self.max_bytes {
@@ -459,7 +460,7 @@ mod tests {
         let place = |charts: &mut Charts, at, pinned| {
             charts.make_place(minute(at), |key| *key != minutes_of(pinned))
         };
-        // Somebody has looked at the first one since.
+        // A client has read the first series since.
         ChartPlan::new(charts.get(minutes_of(1)), &all_of(Interval::M1), minute(4), 1000);
         assert_eq!(place(&mut charts, 2, 9), None, "all were read within a minute");
         assert_eq!(place(&mut charts, 6, 2), Some(minutes_of(3)));
@@ -505,7 +506,7 @@ mod tests {
             fill(&mut charts, symbol, 0..1024);
         }
         assert!(!charts.trim(), "there is room");
-        // Somebody reads the first series later than the second one came.
+        // A client reads the first series after the second one was filled.
         let series = charts.get(minutes_of(1));
         let later = minute(2000);
         ChartPlan::new(series, &all_of(Interval::M1), later, 100_000).expect("stored rows");
@@ -537,15 +538,15 @@ mod tests {
             assert!(charts.bytes <= charts.max_bytes);
             covered(charts.get(key).expect("it is open"))
         };
-        // Next to what was there before.
+        // The new slots touch the known ones.
         assert_eq!(bring(768..1024, 0), [(768, 1024), (1280, 2048)]);
-        // Apart from it, when nobody waits for that any more.
+        // The new slots are apart, and no client waits for the former ones any more.
         let later = i64::from(WANTED) + 1;
         assert_eq!(bring(0..128, later), [(0, 128), (896, 1024), (1280, 2048)]);
-        // What several wait for at a time.
+        // Two clients wait at a time.
         let held = bring(256..384, later);
         assert_eq!(held, [(0, 128), (256, 384), (1280, 2048)]);
-        // Where somebody waits for all of it, the oldest leaves.
+        // A client waits for all slots: the oldest are evicted.
         let held = bring(384..2048, later);
         assert_eq!(held, [(1024, 2048)]);
     }
@@ -558,7 +559,7 @@ mod tests {
             fill(&mut charts, symbol, 0..256);
         }
         charts.max_bytes = charts.bytes - 1;
-        // The first one's chunk is read when it is about to leave, and stays.
+        // The first series is read when its chunk is about to be evicted, so the chunk stays.
         let first = charts.get(minutes_of(0));
         ChartPlan::new(first, &all_of(Interval::M1), minute(300), 100_000).expect("stored rows");
         assert!(!charts.trim());
@@ -571,7 +572,7 @@ mod tests {
             before = charts.totals.evicted;
         }
         assert_eq!(charts.totals.evicted, u64::from(count) * 128);
-        // A series that has closed while its chunk was about to leave is passed over.
+        // A series that was closed while its chunk was about to be evicted is skipped.
         fill(&mut charts, 0, 256..512);
         charts.close(minutes_of(0));
         while charts.trim() {}

@@ -1,8 +1,8 @@
 //! A chunk: a run of 128 slots, and the rendered rows of the candles in it. Also a forming candle with its
 //! row.
 //!
-//! Owns the bytes. A chunk never changes, because responses may share its bytes. A new chunk, built
-//! in a [`Draft`], replaces it.
+//! A chunk owns the bytes of its rows. They never change, because responses may share them. A new chunk,
+//! built in a [`Draft`], replaces a chunk.
 //!
 //! Invariant: there is one end for each present candle, the ends increase, and the last one is the
 //! length of the rows.
@@ -38,8 +38,8 @@ pub(super) struct Chunk {
     /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The reference counter is
     /// atomic, so that a market may be built on one thread and used on another.
     pub(super) rows: Arc<[u8]>,
-    /// Second of the last read. It is atomic, because copies of a series share chunks, and for the same
-    /// reason as the counter.
+    /// Second of the last read. It is atomic, because copies of a series share chunks, also on another
+    /// thread.
     read: AtomicU32,
 }
 

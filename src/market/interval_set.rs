@@ -34,8 +34,8 @@ impl IntervalSet {
         Ok(true)
     }
 
-    /// Removes a range. Returns true if that changed the set. A removal is never refused. So a
-    /// removal from the middle of a range may exceed [`MAX_INTERVALS`] by one.
+    /// Removes a range. Returns true if that changed the set. A removal is never refused. Each removal from
+    /// the middle of a range adds a range, even above [`MAX_INTERVALS`].
     pub fn remove(&mut self, range: Range<i64>) -> bool {
         let changes = !range.is_empty() && self.0.overlaps(&range);
         if changes {

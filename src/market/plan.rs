@@ -1,8 +1,8 @@
 //! Chart plans: the quick way to make a chart body.
 //!
-//! It owns no rows. A [`ChartPlan`] shares the bytes of stored rows. It measures them without
-//! reading them, so that the length is known before the first byte is written. Every other chart is
-//! made row by row by a [`ChartBuilder`](super::builder::ChartBuilder).
+//! A [`ChartPlan`] shares the bytes of stored rows. It measures them without reading them, so that the length
+//! is known before the first byte is written. Every other chart is made row by row by a
+//! [`ChartBuilder`](super::builder::ChartBuilder).
 
 use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
@@ -13,7 +13,7 @@ use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Seconds after which a plan is always made again. That marks its chunks as read.
+/// Seconds after which a plan is always made again. Making it marks its chunks as read.
 const RECENT_S: u32 = 16;
 
 impl ChartPlan {

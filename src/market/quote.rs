@@ -1,14 +1,14 @@
 //! The latest quote of every source and symbol.
 //!
-//! Owns the figures, their times of receipt, their staleness, and their rendered bodies.
+//! [`Quotes`] owns the figures, their times of receipt, their staleness, and their rendered bodies.
 //!
 //! It reads no clock. A quote also becomes stale while nothing arrives, so the caller calls
 //! [`Quotes::update_staleness`] at the time of [`Quotes::staleness_due`]. It does not know which symbols are
 //! tracked.
 //!
-//! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of
-//! its source; its source is *frozen* (its polls succeed, but no figure has changed for
-//! `frozen_after`); it was restored from disk and not received since. `Feed::judge` sets the state.
+//! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of its source;
+//! its source is *frozen* (its polls succeed, but no figure has changed for `frozen_after`); it was restored
+//! from disk and not received since. `Feed::judge` and `Quote::receive` set the state.
 //!
 //! Invariant: each version belongs to one state of one quote, over all sources. So a version
 //! identifies a served quote even after a failover.
@@ -193,7 +193,7 @@ impl Quotes {
         self.feeds[source.index()] = Feed::new(config);
     }
 
-    /// Drops the quotes of this source's symbols that it no longer tracks.
+    /// Drops this source's quotes of symbols that it no longer tracks.
     pub fn retain(&mut self, source: SourceId, is_tracked: impl Fn(SymbolId) -> bool) {
         for at in 0..self.feeds[source.index()].quotes.len() {
             let symbol = SymbolId(at as u32);

@@ -1,7 +1,7 @@
 //! The candles of one market in one stored interval.
 //!
-//! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`), and the forming
-//! candles, which are newer. A closed slot can be:
+//! [`Series`] owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`), and the
+//! forming candles, which are newer. A closed slot can be:
 //!
 //! ```text
 //! covered    memory has its candle, or knows that nobody traded (`interval_set.rs`)
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A slot is often both covered and archived. A slot that was evicted from memory, or not read since the
-//! start, is only archived, if the file holds it. Unknown slots before [`Series::forgotten_before`] are
-//! requested only for a client.
+//! start, is only archived, if the file holds it. Unless the file keeps the series, unknown slots before
+//! [`Series::forgotten_before`] are requested only for a client.
 //!
 //! A candle of the exchange replaces the candle that quotes made for its slot. A forming candle is
 //! never served as a closed one. The same version gives the same rows at any time.
@@ -201,14 +201,14 @@ impl Series {
         Extent { first: slots().next(), last: slots().next_back(), count: self.count as u64 }
     }
 
-    /// The end of the newest slots that were evicted for space or age. Slots before it are fetched again only
-    /// for a client: otherwise they would evict others.
+    /// The end of the newest slots that were evicted for space or age. Unless the file keeps the series,
+    /// slots before it are fetched again only for a client: otherwise they would evict others.
     pub fn forgotten_before(&self) -> Option<i64> {
         self.forgotten
     }
 
-    /// Applies a quote to the forming candle. Returns true if anything changed. A quote for a slot
-    /// that is confirmed or over is ignored.
+    /// Applies a quote to the forming candle, and drops later forming candles. Returns true if anything
+    /// changed. Ignores a quote for a confirmed slot, or for the slot just before the forming one.
     ///
     /// `at` is the exchange's clock when the quote came, not the quote's own time, which may be
     /// hours old in a quiet market.
@@ -280,8 +280,7 @@ impl Series {
         self.forget(i64::MIN..slot)
     }
 
-    /// Forgets these slots. From now on, slots before their end are fetched only for a client. Returns the
-    /// number of candles dropped.
+    /// Forgets these slots: see [`Series::forgotten_before`]. Returns the number of candles dropped.
     pub(super) fn forget(&mut self, slots: Range<i64>) -> usize {
         if !self.covered.remove(slots.clone()) {
             return 0;
@@ -443,7 +442,7 @@ mod tests {
         series.hide_from(0);
         assert_eq!((series.count(), series.bytes()), (0, 0));
         assert_eq!(body(&series), "[]");
-        // Quotes alone begin earlier slots, too.
+        // A series with quotes alone goes back to an earlier slot, too.
         series.tick(&price("3"), minute(2000));
         assert!(series.tick(&price("4"), minute(14)));
         let newest = slots(&series, &all_of(Interval::M1), minute(14)).pop();
