@@ -51,10 +51,10 @@ enum Stage {
 struct Locating {
     /// All buckets from this slot on have been visited.
     cursor: i64,
-    /// Where the flat candles in front end: the first slot of the candle visited last, or the upper
-    /// end at first.
+    /// Where flat candles behind the next visited candle end: at the first slot of the candle visited last,
+    /// at first at the upper end.
     above: i64,
-    /// Rows from `start` on.
+    /// The number of rows from `start` on.
     rows: usize,
     /// First slot of the oldest visited bucket that makes a row.
     start: i64,
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_body_is_that_of_the_moment_when_it_was_begun() {
-        // A hole, flat rows and a forming candle: whatever is told or forgotten on the way.
+        // A hole, flat rows and a forming candle. The series changes while the body is made.
         let mut specs = [all_of(Interval::M5), all_of(Interval::M1)];
         (specs[1].fill_previous, specs[1].from) = (true, Some(minute(10)));
         for spec in specs {
@@ -454,7 +454,7 @@ mod tests {
         let after = made(builder(&series, &spec));
         assert_ne!(before.0, after.0);
         assert_ne!(before.1, after.1);
-        // Another quote does not touch them.
+        // Another quote does not change the flat rows.
         series.tick(&Decimal::from(6), minute(40));
         assert_eq!(made(builder(&series, &spec)), after);
     }

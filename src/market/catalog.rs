@@ -1,8 +1,8 @@
 //! The catalog: the markets, and the sources that track them.
 //!
-//! Owns the symbols and the market list of each source. From these follow the known symbols, the
-//! categories and the markets of the ecosystem. The catalog has no prices. It requests no list:
-//! callers pass in the items of a list as they arrive.
+//! The catalog owns the symbols and the market list of each source. From these follow the known symbols, the
+//! categories and the markets of the ecosystem. The catalog has no prices. It requests no list: callers pass
+//! in the items of a list as they arrive.
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
 //! names, whatever their status, and the wanted active markets of its list. Until its first list

@@ -1,8 +1,8 @@
 //! Charts: what a client asks for, what is reported about a chart, and its body.
 //!
-//! Owns the types. `plan.rs` finds stored rows, `builder.rs` makes other rows. `FoundRows::info` in
-//! `window.rs` computes the information about the rows: for example, whether the chart is complete,
-//! and its gaps.
+//! This file has the types. `plan.rs` finds stored rows, `builder.rs` makes other rows. `FoundRows::info` in
+//! `window.rs` computes the information about the rows: for example, whether the chart is complete, and its
+//! gaps.
 
 use crate::fingerprint::Fingerprint;
 use crate::interval::Interval;

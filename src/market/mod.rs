@@ -1,7 +1,7 @@
 //! Market data: the markets, the sources that track them, their quotes and their candles.
 //!
-//! Owns [`Market`], which holds the catalog, the quotes and the charts. Callers pass in the answers
-//! of exchanges and the time, and query the data.
+//! [`Market`] owns the catalog, the quotes and the charts. Callers pass in the answers of exchanges and the
+//! time, and query the data.
 //!
 //! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
 //!
@@ -69,8 +69,8 @@ impl Market {
     }
 
     /// Applies a new configuration. `changes` has the change of each source. Quotes and candles of symbols
-    /// that a source no longer tracks are dropped, and all those of a source that begins anew. All others
-    /// stay.
+    /// that a source no longer tracks are dropped. A source that begins anew loses all of its quotes and
+    /// candles. All others stay.
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
         let joining = self.catalog.reconfigure(config, changes);
         self.quotes.reconfigure(&config.sources, now);

@@ -20,7 +20,7 @@ use std::ops::Range;
 /// 2024-02-21, a Wednesday: month ends, a leap day and many Mondays follow.
 const BEGIN: UnixMs = UnixMs(1_708_473_600_000);
 
-/// What a series must be, by the letter.
+/// The state that a series must have, slot by slot.
 struct Naive {
     base: Stored,
     stored: BTreeMap<i64, Candle>,
@@ -29,7 +29,7 @@ struct Naive {
     frontier: i64,
 }
 
-/// One row, or the place of one whose volume cannot be held.
+/// One row. Its text is `None` if the volume has too many digits.
 struct Row {
     open: UnixMs,
     text: Option<[String; 5]>,
@@ -126,7 +126,7 @@ impl Naive {
         }
     }
 
-    /// The slots of the bucket that opens then.
+    /// The slots of the bucket that opens at `open`.
     fn slots(&self, interval: Interval, open: UnixMs) -> Range<i64> {
         self.base.slot_of(open)..self.base.slot_of(interval.end_of(open))
     }
@@ -175,7 +175,7 @@ impl Naive {
         rows
     }
 
-    /// Compares every way to make this chart with the rows by the letter.
+    /// Compares every way to make this chart with the naive rows.
     fn check(&self, series: &Series, spec: &ChartSpec, now: UnixMs, keep: i64, why: &str) {
         let why = format!("{why} {spec:?} now {now} keep {keep}");
         let mut rows = self.rows(spec.interval, spec.fill_previous);
@@ -203,7 +203,7 @@ impl Naive {
         let body = format!("[{}]", texts.join(","));
 
         let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, keep);
-        // Also with the smallest budget it makes progress.
+        // The builder makes progress even with the smallest budget.
         let budget = spec.limit % 8;
         while !builder.step(budget) {}
         let made = builder.finished().expect("it says so");
@@ -339,7 +339,7 @@ impl Naive {
         assert_eq!(info.last_closed, last_closed, "{why}");
     }
 
-    /// True if a candle lies behind the last row that makes no row itself.
+    /// True if a candle without a row follows the last row.
     fn hidden_behind(&self, behind: Option<i64>, end: i64) -> bool {
         behind.is_some_and(|behind| {
             self.stored.range(behind..end.max(behind)).next().is_some()
@@ -412,7 +412,7 @@ fn run(seed: u64) {
                     candles.reverse();
                 }
                 let before = (series.version(), series.count());
-                // Which silence counts is no part of this.
+                // The rules of silence are not part of this test.
                 let written = series.ingest(asked.clone(), &candles, &Evidence::Proven, now, None);
                 naive.ingest_whole(asked, &candles, now);
                 assert_eq!(written.rejected, 0, "{why}");

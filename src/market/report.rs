@@ -1,6 +1,6 @@
 //! Reports: what an exchange or the history file says about the slots of a series.
 //!
-//! Owns the types. It changes nothing.
+//! This file has the types. It changes nothing.
 
 use super::silence::{LEAST_PAGE, REREAD};
 use crate::interval::Stored;
@@ -36,7 +36,7 @@ pub struct IngestCounts {
 }
 
 impl IngestCounts {
-    /// How many slots have a new, a changed or no longer a candle.
+    /// How many slots have got, changed or lost their candle.
     pub(super) fn changes(&self) -> usize {
         self.written + self.updated + self.removed
     }
@@ -71,7 +71,7 @@ pub struct Answer {
     /// exchange's candle service did not stand still.
     pub alive: i64,
     /// Candles from this slot on may still be revised, because the exchange's candle service may stand still.
-    /// Its newest candle may be incomplete. If the answer leaves out slots behind the newest candle, the
+    /// The newest candle may be incomplete. If the answer leaves out slots behind the newest candle, the
     /// candles before it may lack trades that are booked late.
     pub revisable: i64,
     /// When the response was requested.

@@ -1,8 +1,8 @@
 //! Roll-up: makes one candle of many, from their rendered rows.
 //!
-//! Owns the arithmetic on rows: which price is higher, and the sum of the volumes. Prices are
-//! compared and copied as text, so they may have any number of digits, and only volumes are parsed.
-//! It never rounds: if the exact sum does not fit, there is no candle.
+//! This file owns the arithmetic on rows: which price is higher, and the sum of the volumes. Prices are
+//! compared and copied as text, so they may have any number of digits, and only volumes are parsed. It never
+//! rounds: if the exact sum does not fit, there is no candle.
 
 use crate::decimal::Decimal;
 
@@ -229,7 +229,7 @@ mod tests {
             &["0.00000000000000001", "99999999999999999"],
             Some("99999999999999999.00000000000000001"),
         );
-        // What no word holds may still fit 38 digits.
+        // A sum that no word holds may still fit 38 digits.
         sum(
             &["0.000000000000000000001", "12345678901234567"],
             Some("12345678901234567.000000000000000000001"),

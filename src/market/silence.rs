@@ -1,9 +1,9 @@
 //! Silences: slots that were requested, but about which the answers so far prove nothing.
 //!
-//! Owns what the answers so far say about these slots. Two answers prove a slot empty. They must be a minute
-//! apart, because an exchange may be unable for a moment to send a candle that it has. If quotes of the
-//! market show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost one only
-//! costs more requests.
+//! [`Silences`] owns what the answers so far say about these slots. Two answers prove a slot empty. They must
+//! be a minute apart, because an exchange may be unable for a moment to send a candle that it has. If quotes
+//! of the market show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost
+//! one only costs more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
@@ -42,7 +42,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 const DISPUTED_ANSWERS: u8 = 10;
 const DISPUTED_FOR: Duration = Duration::from_secs(3600);
 
-/// How often the newest candles are requested again, in milliseconds.
+/// The time after which the newest candles are requested again, in milliseconds.
 pub fn refresh_ms(interval: Stored) -> i64 {
     match interval {
         Stored::M1 => 60_000,
@@ -189,7 +189,7 @@ mod tests {
         Mono(seconds * 1_000_000)
     }
 
-    /// Slots, and the second since which each part is said to be empty.
+    /// The start and the end of each part, and since when it is said to be empty.
     fn noted(silences: &Silences) -> Vec<(i64, i64, Option<Mono>)> {
         let all = silences.within(&(0..1000));
         all.map(|(slots, it)| (slots.start, slots.end, it.since)).collect()
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(silences.note(0..9, second(6059), Word::Empty), []);
         assert_eq!(silences.note(0..9, second(6060), Word::Nothing), []);
         assert_eq!(silences.note(0..9, second(6061), Word::Empty), vec![0..9; 1]);
-        // What was said before a candle came does not count.
+        // An answer from before a candle came does not count.
         silences.note(0..9, second(7000), Word::Empty);
         silences.doubt(&(0..9));
         assert_eq!(silences.note(0..9, second(7100), Word::Empty), []);
@@ -278,7 +278,7 @@ mod tests {
         let noted = noted(&silences);
         assert_eq!((noted.len(), noted[MOST_PARTS - 1].0), (MOST_PARTS, 398));
         assert_eq!((noted[0], noted[1].0), ((0, 273, None), 274));
-        // A service that stands still leaves out one slot more each minute.
+        // A candle service that stands still leaves out one slot more each minute.
         let mut silences = Silences::default();
         for minute in 0..1000 {
             silences.note(0..minute, second(minute as u64 * 60), Word::Nothing);

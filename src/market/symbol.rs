@@ -1,7 +1,7 @@
 //! Symbols: the names of markets, `BASE/QUOTE`.
 //!
-//! Owns the names of all symbols ever seen, their numbers, and the table of the accepted spellings:
-//! `BTC/USDT`, `BTC-USDT`, `BTC_USDT`, `BTCUSDT`, in any case.
+//! [`Symbols`] owns the names of all symbols ever seen, their numbers, and the table of the accepted
+//! spellings: `BTC/USDT`, `BTC-USDT`, `BTC_USDT`, `BTCUSDT`, in any case.
 //!
 //! It never guesses where a joined spelling divides: `BTCUSDT` is found because `BTC/USDT` was seen, not
 //! because it ends like a quote asset. The caller says which symbols are tracked. No name is ever forgotten,
@@ -316,7 +316,7 @@ mod tests {
         symbols.intern(&Spelling::canonical(base, quote).expect("canonical"))
     }
 
-    /// Of `met`, those that do not begin with `!` are known.
+    /// Symbols of `met` that do not begin with `!` are known.
     fn check(met: &[&str], asked: &[u8], expected: &str) {
         let mut symbols = Symbols { cap: 100, ..Symbols::default() };
         let mut known = Vec::new();
@@ -348,7 +348,7 @@ mod tests {
         for asked in ["FOO/BAR", "foo-bar", "foo_bar", "FOOBAR", "X", "BTC/USD"] {
             check(&["BTC/USDT", "!FOO/BAR"], asked.as_bytes(), "Unknown");
         }
-        // Never guessed by suffix: the parts are known, the market is not.
+        // The market is not guessed by its suffix: the assets are known, the market is not.
         check(&["BTC/USDT", "ETH/BTC"], b"ETHUSDT", "Unknown");
         check(&["BTC/USDT"], b"BTC/USDTX", "Unknown");
     }

@@ -96,7 +96,7 @@ impl Charts {
     }
 }
 
-/// The machine's clock goes as the exchange's does.
+/// The monotonic time at which the exchange's clock shows this time, in these tests.
 fn mono(time: UnixMs) -> Mono {
     Mono(time.0.max(0) as u64 * 1000)
 }
@@ -134,22 +134,22 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
     slots.into_iter().map(reported).collect()
 }
 
-/// These candles are all that there are in these slots: what two answers have said.
+/// Applies proof, as of two answers, that these slots have these candles and no others.
 pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
     series.ingest(slots, candles, &Evidence::Proven, now, None);
 }
 
-/// The moment at which a minute's slot begins.
+/// When a slot of minutes begins.
 pub(crate) fn minute(slot: i64) -> UnixMs {
     Stored::M1.open_of(slot)
 }
 
-/// A chart's request for everything there is of an interval.
+/// A request for the newest 5,000 candles of an interval, which is all in these tests.
 pub(crate) fn all_of(interval: Interval) -> ChartSpec {
     ChartSpec { interval, from: None, to: None, limit: 5000, fill_previous: false, quoted: false }
 }
 
-/// The body of a chart, and what is said beside it.
+/// The body of a chart, and what is reported about it.
 pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
     let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, 1_000_000);
     while !builder.step(16) {}

@@ -1,9 +1,9 @@
 //! Categories, which are named groups of known markets, and the markets of the ecosystem.
 //!
-//! Owns the configured groups, and the served list: the configured groups in their order, then one group for
-//! each quote asset. The served list is built again whenever the known symbols change. Also owns the
-//! configured entries of the ecosystem. A served entry is made on request, from the configured entry and the
-//! exchange's list, so that nothing is stored twice.
+//! [`Groups`] owns the configured groups, and the served list: the configured groups in their order, then one
+//! group for each quote asset. The served list is built again whenever the known symbols change.
+//! [`EcosystemList`] owns the configured entries of the ecosystem. A served entry is made on request, from
+//! the configured entry and the exchange's list, so that nothing is stored twice.
 
 use super::super::symbol::{SymbolId, SymbolName, Symbols};
 use crate::config::{CategoryConfig, EcosystemMarket};
@@ -179,7 +179,7 @@ impl EcosystemList {
     }
 }
 
-/// The configured values. A listed value replaces each one that is not configured.
+/// The configured values. A listed value stands in for each value that is not configured.
 fn overridden(given: &MarketRules, listed: MarketRules) -> MarketRules {
     let bounds = |given: &Bounds, listed: Bounds| Bounds {
         min: given.min.clone().or(listed.min),

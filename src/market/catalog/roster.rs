@@ -1,6 +1,6 @@
 //! A roster: the markets that one source tracks. Its market list and the configuration name them.
 //!
-//! Owns the listings, the map from ticker ids to symbols, and the list that is being read. It does
+//! [`Roster`] owns the listings, the map from ticker ids to symbols, and the list that is being read. It does
 //! not know other sources.
 //!
 //! Staging: the items of a new list are compared with the current listings as they arrive. An
@@ -85,7 +85,7 @@ pub(super) struct Roster {
     pub(super) staging: Option<Staging>,
     /// The markets that the last list lacked, and that are tracked nevertheless.
     doubted: BTreeSet<SymbolId>,
-    /// How many of them are not reported yet.
+    /// How many of the doubted markets are not reported yet.
     pub(super) newly_doubted: usize,
     warned: Warned,
 }

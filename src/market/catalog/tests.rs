@@ -19,13 +19,13 @@ fn catalog(sources: &[SourceConfig]) -> Catalog {
     Catalog::new(&config(sources.to_vec()))
 }
 
-/// Ends a list and takes it over.
+/// Ends a list and applies it.
 fn end_list(catalog: &mut Catalog, source: SourceId, now: UnixMs) -> Result<ListChange, EmptyList> {
     catalog.end_list(source)?;
     Ok(catalog.refresh_list(source, now))
 }
 
-/// Hands a whole list over.
+/// Reads and applies a whole list.
 fn list(catalog: &mut Catalog, source: SourceId, markets: &[&str], now: UnixMs) -> ListChange {
     catalog.drop_list(source);
     for text in markets {
@@ -159,7 +159,7 @@ fn long_lists_replace_what_was_remembered_and_each_other() {
     let remembered: Vec<SymbolId> = remembered.collect();
     catalog.remember(A, remembered.clone());
     check(&catalog, 0..900);
-    // First, much as remembered; then most are others, and many have left.
+    // The first list has all remembered symbols. The others lack many symbols, and have many new ones.
     for (range, now) in [(0..1000, T1), (600..2000, T2), (0..900, T3)] {
         let texts = names(range.clone());
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! A feed: the quotes of one source, and which of them are stale. Each state of a quote has its own version.
 //!
-//! Owns the flags of staleness and the time at which the next one may change. For each newly tracked symbol,
-//! it knows what must happen before a missing quote means that the exchange has none.
+//! [`Feed`] owns the flags of staleness and the time at which the next one may change. For each newly tracked
+//! symbol, it knows what must happen before a missing quote means that the exchange has none.
 
 use super::super::symbol::{SourceId, SymbolId};
 use super::super::touched::Touched;

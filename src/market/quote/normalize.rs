@@ -1,8 +1,8 @@
 //! Normalization: checks and completes a ticker before it is stored.
 //!
-//! Owns the rules by which figures are refused, treated as unknown, or computed. It never rounds a
-//! figure that the exchange sent. It computes only figures that follow exactly. The percentage is
-//! the exception: it is rounded to a fixed number of places.
+//! [`normalize`] has the rules by which figures are refused, treated as unknown, or computed. It never rounds
+//! a figure that the exchange sent. It computes only figures that follow exactly. The percentage is the
+//! exception: it is rounded to a fixed number of places.
 
 use crate::decimal::Decimal;
 use crate::record::Ticker;
@@ -144,7 +144,7 @@ mod tests {
         // Arithmetic that does not fit stays unknown.
         ("last=1e40 open=1e-20", Some("last=1e40 open=1e-20")),
         ("last=1e-40 change=-1e20", Some("last=1e-40 change=-1e20")),
-        // The difference fits 38 digits, its percentage does not on the way.
+        // The difference fits 38 digits. A product on the way to its percentage does not.
         (
             "last=5000000000000000000000000.5 open=1e24",
             Some("last=5000000000000000000000000.5 open=1e24 change=4000000000000000000000000.5"),

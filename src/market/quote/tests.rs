@@ -11,19 +11,19 @@ const B: SourceId = SourceId(1);
 const BTC: SymbolId = SymbolId(0);
 const ETH: SymbolId = SymbolId(7);
 
-/// The clocks, so long after the start.
+/// The clocks, this many milliseconds after the start.
 fn at_ms(ms: u64) -> Now {
     Now { mono: Mono(ms * 1000), unix: UnixMs(1_700_000_000_000 + ms as i64) }
 }
 
 #[test]
 fn a_quote_takes_at_most_264_bytes() {
-    // An allocator that adds 8 bytes and rounds up to 16 takes as much for 250 of them.
+    // An allocator that adds 8 bytes and rounds up to a multiple of 16 takes as much for 250 bytes.
     assert!(size_of::<Quote>() <= 264);
     assert_eq!(size_of::<Option<Box<Quote>>>(), size_of::<usize>());
 }
 
-/// The same rules without any cleverness: what was received, when, and what was restored.
+/// The rules of quotes, computed naively: what was received, when, and what was restored.
 struct Naive {
     held: Vec<NaiveQuote>,
     last_change: [Option<u64>; 3],
@@ -271,19 +271,19 @@ fn a_symbol_is_awaited_until_a_poll_ends_that_was_begun_after_its_list() {
     };
     quotes.expect(A, [BTC]);
     assert!(!quotes.is_awaited(B, BTC));
-    // Polls that know nothing of it yet.
+    // These polls began before the list had come, so they do not count.
     assert_eq!(came(&mut quotes, &[Poll, PollEnd, Poll]), (true, false));
     assert_eq!(came(&mut quotes, &[List, PollEnd]), (true, false));
     assert_eq!(came(&mut quotes, &[Poll]), (true, false));
     quotes.expect(A, [ETH]);
     assert_eq!(came(&mut quotes, &[List]), (true, true));
     assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
-    // The request for it is cut short: only the next poll tells.
+    // The request for the symbol is cut short: only the next poll tells.
     assert_eq!(came(&mut quotes, &[Poll]), (false, true));
     quotes.missed(A, &[BTC, ETH], false);
     assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
     assert_eq!(came(&mut quotes, &[Poll, PollEnd]), (false, false));
-    // No poll has ended before: nothing is known of either.
+    // No poll has ended before: nothing is known of either symbol.
     quotes.missed(A, &[BTC, ETH], true);
     assert_eq!(came(&mut quotes, &[PollEnd]), (true, true));
     assert_eq!(came(&mut quotes, &[Poll, PollEnd]), (false, false));

@@ -1,19 +1,19 @@
-//! A catalog that lists were applied to equals one that is made anew.
+//! Checks that a catalog to which lists were applied equals a catalog that is computed from scratch.
 
 use super::*;
 
-/// The same rules made anew from the configuration and each source's last list.
+/// The catalog's rules, computed from scratch from the configuration and each source's last list.
 struct Naive<'a> {
     sources: &'a [SourceConfig],
     lists: Vec<Option<Vec<MarketInfo>>>,
-    /// When each symbol was first listed, and when what is shown of it last changed.
+    /// When each symbol was first listed, and when its shown data last changed.
     times: BTreeMap<String, [Option<UnixMs>; 2]>,
 }
 
 /// What is shown of a symbol: sources, status and rules.
 type Shown = (Vec<SourceId>, bool, MarketRules);
 
-/// Some have long names that begin alike, and some cannot be written.
+/// Some have long names that begin alike, and some are not valid symbols.
 const SYMBOLS: [&str; 15] = [
     "A/X",
     "AB/X",
@@ -45,7 +45,7 @@ fn symbol_of(market: &MarketInfo) -> String {
 }
 
 impl Naive<'_> {
-    /// By symbol: the listing that counts, where there is one.
+    /// The tracked symbols of a source, with the listing that counts, if there is one.
     fn tracked(&self, at: usize) -> BTreeMap<String, Option<&MarketInfo>> {
         let source = &self.sources[at];
         let named = |symbol: &String| source.symbols.contains(symbol);
@@ -86,7 +86,7 @@ impl Naive<'_> {
         shown.collect()
     }
 
-    /// Takes a list over, and says which symbols its source tracks from now on, and which no longer.
+    /// Applies a list. Returns the symbols that its source newly tracks, and no longer tracks.
     fn apply(&mut self, at: usize, list: Vec<MarketInfo>, now: UnixMs) -> [Vec<String>; 2] {
         let names = |it: &Naive| it.tracked(at).into_keys().collect::<BTreeSet<String>>();
         let (before, names_before) = (self.shown(), names(self));
@@ -130,7 +130,7 @@ fn compare(catalog: &Catalog, naive: &Naive, seed: u64) {
     let counted = |category: &Category| (category.id.to_string(), category.symbols.len());
     let got: Vec<_> = catalog.categories().iter().map(counted).collect();
     assert_eq!(got, quotes.into_iter().collect::<Vec<_>>(), "seed {seed}");
-    // A form that two known symbols share means neither.
+    // A joined spelling that two known symbols share finds neither.
     for joined in SYMBOLS.iter().filter(|it| is_usable(it)).map(|it| it.replace('/', "")) {
         let mut meant = all.keys().filter(|it| it.replace('/', "") == joined);
         let expected = match (meant.next(), meant.next()) {
@@ -151,7 +151,7 @@ fn compare(catalog: &Catalog, naive: &Naive, seed: u64) {
     }
 }
 
-/// Everything that answers are made of.
+/// All catalog data that responses show.
 fn picture(catalog: &Catalog) -> String {
     let mut picture = categories(catalog).join("\n");
     for symbol in catalog.known() {
