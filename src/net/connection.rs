@@ -207,9 +207,9 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
-    /// A read may return bytes.
+    /// True if a read may return bytes.
     pub readable: bool,
-    /// A write may accept bytes.
+    /// True if a write may accept bytes.
     pub writable: bool,
     /// The peer has closed its side. Then a short read does not mean that the socket is drained.
     pub read_closed: bool,

@@ -1,7 +1,7 @@
-//! The driver's end of the disk thread: sends jobs, and receives answers.
+//! The driver's end of the disk thread: sends jobs, and receives replies.
 //!
-//! It waits for the thread at the start and after the answer `Stopped`, never in between. It interprets only
-//! the first answer and `Stopped`.
+//! It waits for the thread at the start and after the reply `Stopped`, never in between. It interprets only
+//! the first reply and `Stopped`.
 
 use crate::config::Data;
 use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
@@ -45,12 +45,12 @@ pub(super) fn tell(data: &Data) {
 /// The disk thread, if there is one.
 pub(super) struct DiskThread {
     store: Option<Store>,
-    /// True if answers may be waiting.
+    /// True if replies may be waiting.
     pub(super) ready: bool,
 }
 
 impl DiskThread {
-    /// Starts the disk thread and returns its first answer, if there is a file. After an error, marketd does
+    /// Starts the disk thread and returns its first reply, if there is a file. After an error, marketd does
     /// not start: a person must decide what to do.
     pub(super) fn start(
         data: &Data,
@@ -87,14 +87,14 @@ impl DiskThread {
         let _ = self.store.as_ref().map(|store| store.send(job));
     }
 
-    /// The next answer, if there is one.
+    /// The next reply, if there is one.
     pub(super) fn next_reply(&mut self) -> Option<Reply> {
         let reply = self.store.as_ref().and_then(Store::next_reply);
         self.ready = reply.is_some();
         if let Some(Reply::Stopped(_)) = reply
             && let Some(store) = self.store.take()
         {
-            // The thread ends after this answer.
+            // The thread ends after this reply.
             store.join();
         }
         reply

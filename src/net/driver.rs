@@ -3,8 +3,8 @@
 //! It counts the work of a turn roughly ([`ClockPace`]). A unit takes about a nanosecond, like one sent byte.
 //! The clock is read only after enough work: reading it after every small step would cost more than the step.
 //!
-//! Owns the poller, the core, the listeners, the connections, and the queues of connections that have
-//! something to do.
+//! [`Driver`] owns the poller, the core, the listeners, the connections, and the queues of connections that
+//! have something to do.
 
 use super::connection::{NetConnection, Opener, Progress, Transfer};
 use super::disk_thread::{self, DiskThread};
@@ -95,7 +95,7 @@ pub(super) struct Driver {
     pub(super) clock: CachedClock,
     pub(super) core: Core,
     pub(super) listeners: Vec<Listener>,
-    /// The file that names the addresses. It is removed with the driver.
+    /// The file that names the addresses. It is removed when the driver is dropped.
     pub(super) address_file: Option<OwnFile>,
     /// The script of the demo exchange.
     pub(super) script: Option<ScriptFile>,
@@ -216,7 +216,7 @@ impl Driver {
     }
 
     /// Moves bytes between a connection and the core until neither has more, or until `budget` bytes were
-    /// read. A connection with more to do is queued for the next turn.
+    /// read or [`CLIENT_SENDS`] bytes were sent. A connection with more to do is queued for the next turn.
     pub(super) fn pump(&mut self, key: Key, budget: usize, now: Now) {
         let Some(conn) = connection(&mut self.connections, key) else {
             return;

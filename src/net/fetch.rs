@@ -26,7 +26,7 @@ pub struct Fetched {
     pub body: Vec<u8>,
     /// When the request was sent.
     pub sent: Now,
-    /// The time from then to the last byte of the response.
+    /// The time from `sent` to the last byte of the response.
     pub took: Duration,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! An [`OwnFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has left
 //! is replaced. A file on which a process listens is not. If two processes start at the same moment, both may
-//! find the file dead. Then the later one gets it.
+//! find the file dead. Then the later process gets the file.
 
 use super::sockopt;
 use crate::config::{Config, DEMO, ListenAddress, Url};

@@ -22,7 +22,7 @@ use std::thread;
 /// less than 100 KiB.
 const MOST_RUNNING: usize = 16;
 
-/// How many of these are reserved for names that have worked before.
+/// How many of the running look-ups are reserved for names that have worked before.
 const RESERVED: usize = 4;
 
 /// Most addresses that are used of one result: more than any exchange has.
@@ -180,13 +180,13 @@ mod tests {
             resolver.look_up(look_up(at, &format!("dead{at}"), false));
         }
         assert_eq!(resolver.running, MOST_RUNNING - RESERVED);
-        // Not one of the dead is answered meanwhile.
+        // No dead name is answered meanwhile.
         for at in 20..40 {
             resolver.look_up(look_up(at, "alive", true));
             let found = results(&mut resolver, &mut poll, at);
             assert_eq!(found, [(at, Ok(vec![SocketAddr::from(([10, 0, 0, 0], 80))]))]);
         }
-        // One that has never worked waits for a thread, and for those before it.
+        // A name that has never worked waits for a thread, and for the names before it.
         resolver.look_up(look_up(40, "alive", false));
         assert_eq!((resolver.running, resolver.waiting.len()), (MOST_RUNNING - RESERVED, 9));
         *ARE_ANSWERED.0.lock().expect("nobody panics with it") = true;

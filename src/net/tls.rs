@@ -1,8 +1,8 @@
 //! TLS sessions with exchanges, over sockets that their connections own.
 //!
-//! Owns the trusted certificates (Mozilla's roots, and the ones in `tls.caFile`), the protocol settings (TLS
-//! 1.3 and 1.2, ALPN `http/1.1`, session resumption), and a session for each connection. This is the only
-//! file that names the library.
+//! This file owns the trusted certificates (Mozilla's roots, and the ones in `tls.caFile`), the protocol
+//! settings (TLS 1.3 and 1.2, ALPN `http/1.1`, session resumption), and a session for each connection. No
+//! other file names the library.
 //!
 //! It never blocks, and each call does little. A step of the handshake reads from the socket once. A read
 //! ends with the first record that has bytes for the core. Bytes that do not fit the buffer stay here, and

@@ -1,8 +1,8 @@
 //! The loop: runs turn after turn until the core has finished, and reads the configuration again at a signal.
 //!
-//! Owns the order of the work within a turn, and how much of each kind a turn does. It limits how many
-//! connections a turn accepts, and how much it does of the work that can wait: reading from exchanges, the
-//! core's long work, answers of the disk thread.
+//! This file owns the order of the work within a turn, and how much of each kind a turn does. It limits how
+//! many connections a turn accepts, and how much it does of the work that can wait: reading from exchanges,
+//! the core's long work, replies of the disk thread.
 //!
 //! A configuration is read on the loop, once for each signal. It is a regular file of at most 16 MiB.
 
