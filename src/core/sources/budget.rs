@@ -56,7 +56,7 @@ pub enum Purpose {
     Named = 0,
     /// Other quotes.
     Quotes = 1,
-    /// The newest candles, candles that a client waits for, lists and clocks.
+    /// The newest candles, candles that a client waits for, lists, clocks and 24-hour figures.
     Newest = 5,
     /// Candles of the past.
     History = 6,
@@ -189,9 +189,9 @@ impl Budget {
     }
 
     /// The exchange tells, in the response to a request sent at `sent`, how many units of this limit it has
-    /// counted in its running window. `units`: what was sent so far, with the request. If the request was
-    /// sent after the exchange last told more, and the exchange now tells less by more than what may be on
-    /// its way, a new window has begun.
+    /// counted in its running window. `units`: what was sent so far, with the request. A new window has begun
+    /// if the request was sent after the greatest report, and `used` is lower than that by more than the
+    /// dearest request.
     pub fn note_used(&mut self, limit: Limit, used: u64, (sent, units): (Mono, u64), now: Mono) {
         let since = self.sent.saturating_sub(units);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
@@ -234,7 +234,7 @@ impl Budget {
     }
 }
 
-/// What a cluster needs: the collector of a source tells the others how the budget stands.
+/// What a cluster needs: the collector of a source reports to the others what is left of the budget.
 impl Budget {
     /// Goes on from what another node had left: units, and how many milliseconds ago. If it is not known,
     /// nothing counts as left. From now on, the other nodes are told.
@@ -249,7 +249,7 @@ impl Budget {
         self.told = Some(self.spent);
     }
 
-    /// Tells nobody from now on.
+    /// The other nodes need not be told any more.
     pub fn stop_telling(&mut self) {
         self.told = None;
     }
@@ -347,7 +347,7 @@ impl Account {
         let later = ends.filter(|at| *at > now);
         let at = std::iter::once(now).chain(later).filter(fits).min().unwrap_or(now);
         let ahead = self.ahead(cost, parts);
-        // A limit of hardly more than one request has no room to yield in: then requests take turns.
+        // A limit of hardly more than one request leaves nothing to yield: then requests take turns.
         let yields = (self.time_of(self.dearest, 1) * purpose as u64 / 4).min(ahead);
         let by_pace = Mono((self.paid_until.0 + yields).saturating_sub(ahead));
         at.max(by_pace)

@@ -52,7 +52,7 @@ const RETRY_MAX: Duration = Duration::from_secs(60);
 /// times a day, and clocks of machines drift by seconds a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
-/// Who tells the exchange's time, the strongest first.
+/// A source of the exchange's time, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
     /// The exchange's time call.
@@ -113,8 +113,8 @@ pub struct ExchangeClock {
     pub due: Mono,
     /// When the time call was last sent.
     asked_at: Option<Mono>,
-    /// True once the time call was answered, or has failed. Before that, people are told of a doubt only if
-    /// some witness counts.
+    /// True once the time call was answered, or has failed. Before that, a doubt is logged and reported only
+    /// if some witness counts.
     has_ended: bool,
     /// By witness.
     stories: [Option<Story>; NAMES.len()],
@@ -321,7 +321,7 @@ impl ExchangeClock {
         }
     }
 
-    /// The time is not known from now on, and is read again soon. Without a reason, people are not told.
+    /// The time is in doubt from now on, and is read again soon. A doubt without a reason is not logged.
     pub fn begin_doubt(&mut self, why: String, cx: &mut Context) {
         let (source, now) = (self.source, cx.now.mono);
         if self.in_doubt_since.is_none() {

@@ -265,13 +265,13 @@ mod tests {
     #[test]
     fn no_move_is_told_where_nobody_was_left_for_a_fresh_quote() {
         let mut bench = Bench::new(2);
-        // The second is heard first.
+        // The second source is polled first.
         assert!(bench.pass(3, &[B]).is_empty());
         assert!(bench.pass(3, &[A, B]).is_empty());
-        // Nobody is fresh; then the same one answers again.
+        // No source has a fresh quote; then the same source is polled again.
         assert!(bench.pass(60, &[]).is_empty());
         assert!(bench.pass(3, &[A]).is_empty());
-        // The exchange has delisted a market: nobody waits for its return.
+        // The exchange has delisted a market, so no return of it is expected.
         bench.pass(1, &[A, B]);
         bench.list(A, 1);
         assert!(bench.pass(20, &[A, B]).is_empty());

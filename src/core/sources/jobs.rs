@@ -1,6 +1,6 @@
 //! The jobs of a source: work that takes longer than a turn.
 //!
-//! Most are a [`CandlePage`], which owns the rows of an answer that are not in their series yet.
+//! Most jobs have a [`CandlePage`], which owns the rows of a response that are not in their series yet.
 //!
 //! The source steps one job at a time, always one of the lowest rank in the queue. Rank 0 applies responses
 //! and market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
@@ -168,7 +168,7 @@ impl CandlePage {
         (!slots.is_empty()).then_some((slots, rows))
     }
 
-    /// Puts some of the page into its series, or makes room for it. `true`: that was the last slice.
+    /// Puts one slice into the series. After the last slice, trims the charts. `true`: the job is done.
     pub fn step(&mut self, history: &mut History, cx: &mut Context) -> bool {
         self.ingest(history, cx);
         if !self.left.is_empty() || cx.market.charts.trim() {

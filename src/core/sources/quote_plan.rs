@@ -22,10 +22,10 @@ const HEAD_BYTES: u64 = 500;
 /// change with every response.
 const PERCENT_EQUAL: u64 = 125;
 
-/// How long a request is taken to last, until a response has told.
+/// The assumed duration of a request, until a response has shown how long it takes.
 const LATENCY: Duration = Duration::from_millis(100);
 
-/// How many markets an exchange is taken to have, as long as its list was read only for some of them.
+/// The assumed number of markets of an exchange, as long as its list was read only for some of them.
 const LISTED: usize = 1000;
 
 /// See the module's page.
@@ -92,8 +92,8 @@ impl QuotePlan {
         profile.set_cost(costs[self.current].units);
     }
 
-    /// Takes in a response, whose last page has come now. `named`: for how many markets the market list was
-    /// requested, if not for all.
+    /// Takes in a response whose last page has come now. `named`: how many markets the list was requested
+    /// for, if not for all.
     pub fn note(&mut self, staged: &Staged, named: Option<usize>, now: Now) {
         let bytes = staged.bytes;
         let took = now.mono.since(staged.sent[0].mono);
@@ -101,7 +101,7 @@ impl QuotePlan {
             Task::Markets => {
                 let seen = staged.seen as usize;
                 let is_part = named.is_some_and(|named| seen <= named);
-                // What a whole list has told before still holds.
+                // The length of an earlier whole list still holds.
                 if !is_part || self.listed == 0 {
                     self.listed = if is_part { LISTED } else { seen };
                 }

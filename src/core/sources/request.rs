@@ -26,7 +26,7 @@ use std::time::Duration;
 /// Bytes from the start of a body that are shown if it is not JSON.
 const BEGIN_TOLD: usize = 40;
 
-/// Bytes of a redirect's target that are told.
+/// Most bytes of a redirect's target in the error.
 const LOCATION_TOLD: usize = 200;
 
 /// The longest tag of a market list that is sent back: more than any server makes.
@@ -222,7 +222,7 @@ impl RequestInFlight {
             let head = self.head.as_mut().expect("the body comes after the head");
             let piece = head.body.decode(bytes).map_err(Fault::malformed)?;
             bytes = &bytes[piece.used..];
-            // Bytes behind the body could not be told from the next response.
+            // Bytes after the body could not be distinguished from the next response.
             head.told.keep_alive &= !piece.done || bytes.is_empty();
             match &mut self.gunzip {
                 Some(gunzip) => gunzip.push(piece.data),
@@ -258,7 +258,7 @@ impl RequestInFlight {
         }
         let head = self.head.as_ref().expect("the body comes after the head");
         match fed {
-            // The status says more than this error. `finish` also tells what the body has said before.
+            // The status says more than this error. `finish` also reports what the body has said before.
             Err(_) if !head.is_success() => Ok(()),
             fed => fed.map_err(|error| Fault::body(error, &self.begin, head.told.retry_after)),
         }

@@ -5,8 +5,8 @@
 //! that is served. While requests of a kind fail, one request of this kind is sent at a time. After each
 //! failure, none is sent until the back-off is over.
 //!
-//! It serves no client and keeps no price: what it reads goes to the market, in slices
-//! ([`Source::work`]), after its body has parsed to its end.
+//! It serves no client and keeps no price. A response goes to the market in slices ([`Source::work`]), after
+//! its body has parsed to the end.
 
 mod applying;
 mod cluster;

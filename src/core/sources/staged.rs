@@ -34,7 +34,7 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// A ticker that came at `received` is of this time.
+    /// Notes the time of a ticker that came at `received`.
     pub fn note(&mut self, time: UnixMs, received: Mono) {
         let zero = Some(time - received.as_ms());
         self.second = self.second.max(self.newest.min(zero));

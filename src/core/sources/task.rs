@@ -102,7 +102,7 @@ pub struct Profile {
     pub id: SourceId,
     /// Its section of the configuration.
     pub config: SourceConfig,
-    /// How its exchange is spoken to.
+    /// How requests to its exchange are written, and responses read.
     pub dialect: &'static Dialect,
     /// The base of all its URLs.
     pub url: Url,
@@ -200,7 +200,7 @@ impl Profile {
         })
     }
 
-    /// Passes a task to `act`, in the words of the dialect.
+    /// Passes a task to `act` as a call of the dialect.
     pub fn with_call<T>(&self, task: &Task, cx: &Context, act: impl FnOnce(&Call<'_>) -> T) -> T {
         let listing = |symbol: SymbolId| cx.market.catalog.listing(self.id, symbol);
         let ticker_id = |symbol| listing(symbol).map_or("", |listing| &listing.ticker_id);

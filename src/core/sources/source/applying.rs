@@ -139,7 +139,7 @@ impl Source {
         self.publish(Update::Status(Some(text.into())), cx.now, cx);
     }
 
-    /// None of this kind is requested for a while.
+    /// No request of this kind is sent for a while.
     fn kind_failed(&mut self, kind: RequestKind, cx: &mut Context) {
         // Requests that have begun and are not sent yet would fail for the same reason.
         self.put_back_all(|request| request.sent_at.is_none(), cx);
