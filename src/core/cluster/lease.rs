@@ -29,7 +29,7 @@ const MOST_ENTRIES: u64 = 4096;
 /// The lease of this node.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
-    /// What tells it from all leases before.
+    /// A number that no earlier lease of the source has.
     pub epoch: u64,
     /// Until when it is trusted, by the clock of this node.
     pub until: Mono,
@@ -64,7 +64,7 @@ pub struct Lease {
     pub is_shared: bool,
     /// True if nobody had the lease at the last look.
     pub is_free: bool,
-    /// How often it was given away because its exchange failed, since it last answered here.
+    /// How often this node gave the source away for its exchange's failures, since it was last up here.
     pub failures: u32,
     /// The entry that was read last of the stream that is followed.
     pub place: Option<EntryId>,
@@ -83,7 +83,7 @@ pub struct Lease {
     pub this_poll: u64,
 }
 
-/// The nodes that the last heartbeat told of, by their names.
+/// The nodes in the reply to the last heartbeat, by their names.
 #[derive(Debug, Default)]
 pub struct Nodes {
     /// How many there are.
@@ -125,8 +125,8 @@ impl Lease {
         self.held.filter(|held| now < held.until).map(|held| held.epoch)
     }
 
-    /// Returns the role of the source, and sets when the role changes. `stale`: how long entries may be
-    /// missing.
+    /// Returns this node's role for the source, and sets when the role changes. `stale`: how long entries may
+    /// be missing.
     pub fn role(&mut self, is_up: bool, stale: Duration, now: Mono) -> Role {
         let until = self.held.map_or(self.heard_at + stale, |held| held.until);
         self.changes_at = if now < until { until } else { Mono::NEVER };
@@ -140,7 +140,7 @@ impl Lease {
         }
     }
 
-    /// The lease is not ours. The stream is read from where its last whole poll begins.
+    /// This node does not have the lease. The stream is read from where its last whole poll begins.
     pub fn lost(&mut self, now: Mono) {
         if self.held.take().is_some() {
             self.heard_at = now;

@@ -18,7 +18,7 @@ use crate::time::Mono;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// How long an exchange is not reached before its source is given to another node.
+/// How long an exchange may be unreached before its source is given to another node.
 const FAILS: Duration = Duration::from_secs(10);
 
 /// How long a node does not want a source back that it has given away.
@@ -251,7 +251,7 @@ impl Cluster {
         let had_any = self.leases.iter().any(|it| it.seen > 0);
         self.settled_at = if had_any { now + SETTLING } else { now };
         for (at, lease) in (0..).zip(&mut self.leases) {
-            // What was told while the engine was away may be lost, and what others told may be trimmed.
+            // While the engine was away, own entries may have been lost, and entries of others trimmed.
             (lease.due, lease.list) = (now, None);
             if lease.held.is_some() {
                 sources[SourceId(at)].list_changed();

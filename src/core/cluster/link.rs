@@ -41,7 +41,7 @@ pub enum EngineCommand {
 /// See the module's page.
 #[derive(Default)]
 pub struct Link {
-    /// The bytes that have come behind the last complete reply.
+    /// The bytes that have come after the last complete reply.
     pub inbox: Vec<u8>,
     /// The commands that wait for a reply, the oldest first.
     pub pending: VecDeque<PendingCommand>,
@@ -54,7 +54,7 @@ pub struct Link {
 pub struct PendingCommand {
     /// The command.
     pub command: EngineCommand,
-    /// When it was given.
+    /// When the command was added to the bytes to send.
     pub sent_at: Mono,
     deadline: Mono,
 }

@@ -69,7 +69,7 @@ pub struct Cluster {
     streams: Vec<StreamKey>,
     /// Until when nothing is read, because the key of a stream held something else.
     reads_from: Mono,
-    /// The nodes, as the last heartbeat told.
+    /// The nodes, by the reply to the last heartbeat.
     nodes: Nodes,
     /// When the first heartbeat was answered.
     joined_at: Option<Mono>,
@@ -158,7 +158,7 @@ impl Cluster {
         all.fold(self.engine.due(), Mono::min)
     }
 
-    /// True if the engine has been told of the end, or need not be.
+    /// True if the engine has got the last commands of the shutdown, or need not get them.
     pub fn has_told_end(&self) -> bool {
         let has_sent = !self.engine.is_up || self.engine.links[COMMANDS].out.is_empty();
         self.ends_at.is_none_or(|at| at == Mono::NEVER) || has_sent

@@ -1,11 +1,11 @@
-//! The scripts that run in the engine. Each does one thing, all of it or nothing. Leases end by the engine's
-//! own clock.
+//! The scripts that run in the engine. Each does one thing, and no other command runs in between. Leases end
+//! by the engine's own clock.
 
 /// One of the scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Tells that a run of a node lives. Arguments: run.
-    /// Returns the time, and the runs with the time of their last sign of life.
+    /// The heartbeat of a run of a node. Arguments: run. Returns the time, and the runs with the time of
+    /// their last sign of life.
     Beat,
     /// Looks at a lease. Takes it if it belongs to this run, or if it is free and `takes` is 1. Arguments:
     /// run, lease time, newest epoch that the node has seen, what it collects, how many sources it collects
@@ -24,8 +24,8 @@ pub enum Script {
     Publish,
     /// Sets the market list. Arguments: holder, epoch, list.
     List,
-    /// Lets a lease go, and tells so. Arguments: holder, epoch, what is left of the budget, entries that
-    /// stay, the run that gets the lease or nothing, lease time, entry.
+    /// Lets a lease go, and adds an entry that says so. Arguments: holder, epoch, what is left of the budget,
+    /// entries that stay, the run that gets the lease or nothing, lease time, entry.
     Release,
 }
 

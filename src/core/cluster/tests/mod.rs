@@ -46,7 +46,7 @@ struct Node {
     wires: HashMap<Key, Wire>,
     is_paused: bool,
     is_cut: bool,
-    /// True if it does not reach the exchanges.
+    /// True if the node does not reach the exchanges.
     is_shut_in: bool,
     /// By how much its wall clock is ahead.
     skew_ms: i64,
@@ -70,7 +70,7 @@ struct World {
     is_engine_up: bool,
     /// How late the engine replies.
     delay_ms: u64,
-    /// True while it accepts connections and says nothing on them.
+    /// True while the engine accepts connections and does not reply on them.
     is_mute: bool,
     /// Connections to it that were opened.
     engine_connects: usize,
@@ -327,7 +327,7 @@ impl World {
         };
         let is_gone = !self.is_engine_up || self.model.is_deaf == Some(engine);
         if is_gone || node.is_cut {
-            // Cut off without a word; a dead engine closes.
+            // A node that is cut off gets no event. A dead engine closes the connection.
             if is_gone {
                 node.core.handle(key, Event::Eof, now);
             }
@@ -459,7 +459,7 @@ impl World {
         }
     }
 
-    /// What a node says of its health.
+    /// The health that a node reports.
     fn health(&mut self, at: usize) -> String {
         let now = self.now_of(self.nodes[at].as_ref().expect("the node runs"));
         let core = &mut self.node(at).core;
