@@ -8,7 +8,7 @@ use crate::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Slots that the random tests play with.
+/// The number of slots in random tests.
 pub(crate) const SLOTS: i64 = 60;
 
 /// A series as it ought to be.

@@ -1,4 +1,4 @@
-//! The rules of batches, tried against a model, and the words of the errors.
+//! Compares batches with a model, and checks the texts of the errors.
 
 use super::testing::{Model, candle, random_changes, series};
 use super::*;

@@ -91,8 +91,8 @@ pub struct Series {
     pub(super) unsettled: IntervalSet,
     /// If the exchange's clock is in doubt: the first slot that may not have ended yet.
     pub(super) doubted_from: Option<i64>,
-    /// Slots that an answer has left out, if the answer began with the candle behind them, which is
-    /// the oldest known.
+    /// Slots that an answer has left out, if the answer began with the candle after them, which is the oldest
+    /// known.
     pub(super) told_before: Option<Range<i64>>,
     /// Oldest first. The last one is still forming, or has ended without a newer quote.
     pub(super) forming: Vec<FormingCandle>,

@@ -5,7 +5,7 @@
 //! process has no descriptor left, it pauses until a deadline.
 //!
 //! An [`OwnFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has left
-//! is replaced. A file on which a process listens is not. If two processes start at the same moment, both may
+//! is replaced. A file on which a process listens stays. If two processes start at the same moment, both may
 //! find the file dead. Then the later process gets the file.
 
 use super::sockopt;

@@ -11,8 +11,8 @@ use crate::log_targets::{CONFIG, quoted};
 use crate::time::Mono;
 use std::time::Duration;
 
-/// How often the file is read: 100 times a second. For a script of some KB, this costs less than 0.2 % of a
-/// core.
+/// The pause between two reads of the file: it is read 100 times a second. For a script of some KB, this
+/// costs less than 0.2 % of a core.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A script file that is followed.
@@ -20,8 +20,8 @@ pub struct ScriptFile {
     name: String,
     /// The text that was read last, or why the file could not be read.
     text: Result<String, String>,
-    /// True if that text was new. It is applied only if the next read finds the same text, because a file may
-    /// be half written.
+    /// True if that text was new. A text is applied only if the next read finds the same text, because a file
+    /// may be half written.
     is_new: bool,
     looked_at: Mono,
 }

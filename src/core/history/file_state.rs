@@ -94,7 +94,7 @@ impl FileState {
         matches!(self, FileState::Loading { until: Some(_), .. })
     }
 
-    /// True if changes are written now, or as soon as the file is open.
+    /// True if changes are written now, or once the file is open and loaded.
     pub fn takes_changes(&self) -> bool {
         matches!(self, FileState::NotOpen(_) | FileState::Loading { .. } | FileState::On)
     }

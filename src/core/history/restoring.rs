@@ -3,7 +3,7 @@
 //!
 //! Each load reports the whole file. After a reload, what the load reports of the other sources is ignored:
 //! some of their changes may still be on their way to the file. Until the load has ended, no candles of the
-//! added sources are requested, unless the disk fails.
+//! added sources are requested, unless the disk fails or the load is slow.
 
 use super::file_state::{FileState, LOADING};
 use super::jobs::Work;

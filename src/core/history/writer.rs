@@ -86,7 +86,7 @@ pub struct Writer {
 #[derive(Debug)]
 struct Writing {
     weight: usize,
-    /// When it counts as stalled. `None`: it does already.
+    /// When it counts as stalled. `None`: it counts as stalled already.
     stalls_at: Option<Mono>,
 }
 
