@@ -16,7 +16,7 @@ use crate::history::Changes;
 use crate::record::Candle;
 use crate::time::{Mono, UnixMs};
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 impl Series {
@@ -246,13 +246,16 @@ impl Series {
     ) {
         let before = written.changes();
         if let Some(changes) = changes {
-            // Archived slots that are not in memory may hold candles that the exchange no longer has.
-            self.hidden(slots.clone()).into_iter().for_each(|part| changes.forget(part));
-            let told = found.iter().map(|found| (found.slot, Some(found.candle.clone())));
-            let gone = left_out(slots.clone(), found).into_iter();
-            let gone = gone.flat_map(|part| self.row_slots(part)).map(|slot| (slot, None));
-            changes.answered(slots.clone(), told.chain(gone));
-            self.archived.remove(slots.clone());
+            for part in self.unlike_file(slots, found).iter() {
+                // Archived slots that are not in memory may hold candles that the exchange no longer has.
+                self.hidden(part.clone()).into_iter().for_each(|part| changes.forget(part));
+                let found = found_in(found, &part);
+                let told = found.iter().map(|found| (found.slot, Some(found.candle.clone())));
+                let gone = left_out(part.clone(), found).into_iter();
+                let gone = gone.flat_map(|part| self.row_slots(part)).map(|slot| (slot, None));
+                changes.answered(part.clone(), told.chain(gone));
+                self.archived.remove(part);
+            }
         }
         // `cover` refuses slots that would become the oldest range of too many.
         let Some(changed) = self.cover(slots, written) else {
@@ -263,6 +266,22 @@ impl Series {
         if changed || written.changes() > before {
             self.bump_closed();
         }
+    }
+
+    /// The parts of these slots that the file may not hold as reported.
+    fn unlike_file(&self, slots: &Range<i64>, found: &[Found<'_>]) -> IntervalSet {
+        let archived = self.archived.within(slots.clone());
+        let held: IntervalSet = archived.flat_map(|part| self.covered.within(part)).collect();
+        let mut unlike = held.missing(slots.clone());
+        for part in held.iter() {
+            let stored: BTreeMap<i64, Candle> = self.candles(&part).into_iter().collect();
+            let found = found_in(found, &part).iter().map(|it| (it.slot, it.candle));
+            let found: BTreeMap<i64, &Candle> = found.collect();
+            let changed = stored.keys().chain(found.keys());
+            let changed = changed.filter(|slot| stored.get(slot) != found.get(slot).copied());
+            unlike.extend(changed.map(|slot| *slot..slot + 1));
+        }
+        unlike.into_iter().collect()
     }
 
     /// Covers these slots. Returns true if the coverage changed. While there are too many ranges, the oldest

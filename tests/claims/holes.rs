@@ -14,8 +14,7 @@ const AFTER: i64 = 12;
 fn deep(backfill: i64, alter: impl FnOnce(&mut Config)) -> World {
     let span = (BEGIN_MS - BEFORE * DAY_MS, BEGIN_MS + AFTER * DAY_MS);
     let hours = |count: u64| Duration::from_secs(3600 * count);
-    let mut market = market_of(0, span, |_| true);
-    market.late_ms = 0;
+    let market = market_of(0, span, |_| true);
     World::with(backfill, vec![market], |config| {
         keep_file(config);
         let source = &mut config.sources[0];

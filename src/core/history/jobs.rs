@@ -218,10 +218,10 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Changes are taken, or left out.
-    pub fn note(&mut self, is_taken: bool, writer: &Writer) {
-        self.needs_refill |= !is_taken;
-        if !is_taken && !std::mem::replace(&mut self.is_left_out, true) {
+    /// Changes are left out.
+    pub fn leave_out(&mut self, writer: &Writer) {
+        self.needs_refill = true;
+        if !std::mem::replace(&mut self.is_left_out, true) {
             let waiting = writer.pending();
             log::warn!(target: HISTORY, "changes left out waiting={waiting} backfill=paused");
         }

@@ -118,15 +118,22 @@ impl History {
         self.file.is_closed()
     }
 
-    /// The changes of a series in the next batch, to add to. `None`: its changes are left out.
-    pub fn changes(&mut self, key: SeriesKey, cx: &Context) -> Option<&mut Changes> {
-        if !self.may_store(key, cx) {
-            return None;
+    /// Adds the changes of a series to the next batch. Without room in the batch or in the file, they are
+    /// left out, and what the file holds of these slots is removed from it: it is out of date.
+    pub fn note(&mut self, key: SeriesKey, changes: Changes, cx: &Context) {
+        if changes.is_empty() || !self.file.takes_changes() {
+            return;
         }
-        let may_grow = self.batch_may_grow();
-        self.missing.note(may_grow, &self.writer);
-        let is_taken = may_grow && self.file.takes_changes();
-        is_taken.then(|| self.writer.changes(key, cx))
+        let (may_store, may_grow) = (self.may_store(key, cx), self.batch_may_grow());
+        if may_store && may_grow {
+            return self.writer.changes(key, cx).absorb(changes);
+        }
+        if !may_grow {
+            self.missing.leave_out(&self.writer);
+        }
+        if may_store || cx.stats.history.stored.contains_key(&key) {
+            changes.ranges().for_each(|slots| self.forget(key, slots, cx));
+        }
     }
 
     /// Removes these slots from the file with the next batch, even if the batch has no room: a removal weighs
@@ -284,12 +291,10 @@ impl History {
 
     /// Closes the file once all changes are written, or cannot be. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        let is_busy = self.writer.is_writing() || self.has_work();
+        // A refill begins once the file is loaded.
+        let refills = self.missing.needs_refill && self.file.is_awaited();
+        let is_busy = self.writer.is_writing() || self.has_work() || refills;
         if self.is_closed() || self.file == FileState::Closing || is_busy {
-            return;
-        }
-        if self.missing.needs_refill && self.file.is_awaited() {
-            // The refill begins once the file is loaded.
             return;
         }
         let batch = &self.writer.batch;
@@ -297,8 +302,7 @@ impl History {
             return self.flush(cx);
         }
         if !batch.is_empty() {
-            let left = batch.weight();
-            log::error!(target: HISTORY, "changes lost changes={left}");
+            log::error!(target: HISTORY, "changes lost changes={}", batch.weight());
         }
         self.file.close(cx);
     }
@@ -317,9 +321,8 @@ impl History {
                 let Some((key, unsound)) = self.reads.page_read(ticket, result, cx) else {
                     return false;
                 };
-                for slot in unsound {
-                    self.forget(key, slot..slot.saturating_add(1), cx);
-                }
+                let unsound = unsound.into_iter().map(|slot| slot..slot.saturating_add(1));
+                unsound.for_each(|slots| self.forget(key, slots, cx));
                 return true;
             }
             Reply::Written { batch, result } => self.written(batch, result, cx),

@@ -10,6 +10,7 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::replica::{ListWriter, series_part};
 use crate::core::sources::staged::StagedTickers;
+use crate::history::Changes;
 use crate::job_queue;
 use crate::market::{Answer, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey, SymbolId};
 use crate::replication::{Markets, SentCandles};
@@ -218,12 +219,7 @@ impl CandlePage {
         // The exchange's clock when the request left decides which slots are closed. A slot that closed later
         // may have been read before it closed.
         let closed_before = cx.stats[key.source].sure_time(self.sent_at);
-        let mut changes = history.changes(key, cx);
-        let charts = &mut cx.market.charts;
-        if changes.is_none() {
-            // The changes are left out: what the file holds of these slots is out of date from now on.
-            charts.unarchive(key, slots.clone());
-        }
+        let mut changes = Changes::default();
         let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
         let parts: Vec<(Range<i64>, &[Reported])> = if self.is_dated {
             vec![(slots, &rows[..])]
@@ -233,12 +229,12 @@ impl CandlePage {
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
         for (slots, rows) in parts {
-            let changes = changes.as_deref_mut();
-            let ingested = charts.ingest(key, slots, rows, &self.evidence, closed_before, changes);
-            if let Some(ingested) = ingested {
-                cx.stats[key.source].rejected += ingested.rejected as u64;
-            }
+            let charts = &mut cx.market.charts;
+            let (evidence, changes) = (&self.evidence, Some(&mut changes));
+            let ingested = charts.ingest(key, slots, rows, evidence, closed_before, changes);
+            cx.stats[key.source].rejected += ingested.map_or(0, |it| it.rejected as u64);
         }
+        history.note(key, changes, cx);
     }
 }
 

@@ -175,9 +175,10 @@ impl Bench {
     fn fetched(&mut self, key: SeriesKey, slots: Range<i64>, price: i64) {
         let candles: Vec<Reported> = slots.clone().map(|slot| reported(slot, price)).collect();
         let now = self.cx.now;
-        let changes = self.history.changes(key, &self.cx);
+        let mut changes = Changes::default();
         let charts = &mut self.cx.market.charts;
-        let written = charts.ingest_whole(key, slots, &candles, now.unix, changes);
+        let written = charts.ingest_whole(key, slots, &candles, now.unix, Some(&mut changes));
+        self.history.note(key, changes, &self.cx);
         assert!(written.is_some(), "the series is open");
     }
 
