@@ -1,9 +1,9 @@
 //! Silences: slots that were requested, but about which the answers so far prove nothing.
 //!
-//! [`Silences`] owns what the answers so far say about these slots. Two answers prove a slot empty. They must
-//! be a minute apart, because an exchange may be unable for a moment to send a candle that it has. If quotes
-//! of the market show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost
-//! one only costs more requests.
+//! [`Silences`] owns what the answers so far say about these slots. One answer proves the slots between its
+//! candles empty. Outside, or where a candle is stored, it takes two answers, a minute apart, because an
+//! exchange may be unable for a moment to send a candle that it has. If quotes of the market show a trade,
+//! the proof takes ten answers over an hour. Silences are never stored: a lost one only costs more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// after its close.
 pub const REREAD: i64 = 2;
 
-/// An answer with this many rows may have been cut, so it says nothing about slots outside of its
-/// rows. No request includes this many known candles, so such an answer always brings new candles,
-/// and paging ends. The shortest page of a known exchange has 200 rows.
+/// An answer with this many rows may have been cut, so it says nothing about slots outside of its candles. No
+/// request includes this many known candles, so such an answer always brings new candles, and paging ends.
+/// The shortest page of a known exchange has 200 rows.
 pub const LEAST_PAGE: usize = 8;
 
 /// The most parts remembered for one series. Each end of an answer adds at most one part. Above this number,
@@ -135,8 +135,8 @@ impl Silences {
         proven
     }
 
-    /// Merges the two parts with the oldest slots, and the slots between them. The result is requested as the
-    /// rarer of the two. What answers said about it is forgotten.
+    /// Merges the two parts with the oldest slots, and the slots between them. The merged part is requested
+    /// as rarely as the rarer of the two. What answers said about them is forgotten.
     fn merge_oldest(&mut self) {
         let mut oldest = self.0.iter().take(2);
         if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {
