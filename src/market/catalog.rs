@@ -30,7 +30,7 @@ use groups::Groups;
 use roster::Roster;
 use std::collections::BTreeSet;
 
-/// The number of a configured symbol. Logs a warning and returns `None` if it cannot have one.
+/// The number of a configured symbol. Logs a warning and returns `None` if the symbol cannot have a number.
 fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
     let symbol = symbols.number_of(text);
     if symbol.is_none() {

@@ -46,8 +46,8 @@ pub struct Charts {
     history: HistoryConfig,
     /// Sum over all series.
     bytes: usize,
-    /// The next chunk to evict of each series, as it was when it was queued. Since then it may have been
-    /// read, or another chunk of the series may come first.
+    /// The next chunk to evict of each series, as it was when it was queued. Since then, the chunk may have
+    /// been read, or another chunk of the series may come first.
     leaving: BTreeSet<LeavingChunk>,
     /// The first version of the next series to open.
     next_version: u64,

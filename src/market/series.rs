@@ -288,7 +288,7 @@ impl Series {
         let mut dropped = IngestCounts::default();
         self.store(&slots, &[], 0, &mut dropped);
         self.forgotten = self.forgotten.max(Some(slots.end));
-        // A slot that is not in the file either is unknown now, and is requested as an unknown one.
+        // A slot that the file lacks, too, is unknown now, and is requested like other unknown slots.
         for lost in self.archived.missing(slots) {
             self.silences.remove(&lost);
             self.unsettled.remove(lost);

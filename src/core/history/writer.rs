@@ -35,9 +35,9 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 const STALLED: Duration = Duration::from_secs(10);
 
 /// The most weight of the changes that wait for the disk, or are being written: some 10 MB. Above it, no
-/// candles are requested. So no requested candle has to be dropped: at most one page for each upstream
-/// connection still comes. While the disk fails, changes above this weight are left out, and are written from
-/// memory later ([`super::jobs`]).
+/// candles are requested while the disk works. So no requested candle has to be dropped: at most one page for
+/// each upstream connection still comes. While the disk fails, changes above this weight are left out, and
+/// are written from memory later ([`super::jobs`]).
 pub const PENDING: usize = 50_000;
 
 /// Weight from which on a batch is written at once, not after [`FLUSH`]: some 50 ms of the disk

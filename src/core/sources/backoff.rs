@@ -273,7 +273,7 @@ impl Failures {
 /// The longest halt, whatever the exchange asks for: a day. A ban can last that long.
 pub const HALT_MAX: Duration = Duration::from_secs(86_400);
 
-/// What the sources of one exchange's host share: its budget, its connections, and how long it is left alone.
+/// What the sources of one exchange's host share: its budget, the most requests in flight, and its halt.
 /// Sources have the same host if the host and the port of their addresses are the same. A halt stops every
 /// request of every source of the host: the exchange has asked for a pause, has banned this address, has
 /// refused a second request in a row as one too many, or is not reached. After a halt, one request at a time

@@ -23,7 +23,7 @@ use crate::market::{Market, SourceId};
 use crate::time::{Mono, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::time::Duration;
 
-/// Two readings agree if they differ by no more than this. A response that took longer to come is no reading.
+/// Two readings agree if they differ by no more than this. A response that took longer to come is ignored.
 const TOLERANCE_MS: i64 = 2000;
 
 /// The only witness confirms itself if it has told the same time, by the monotonic clock, for this long.
@@ -52,7 +52,7 @@ const RETRY_MAX: Duration = Duration::from_secs(60);
 /// times a day, and clocks of machines drift by seconds a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
-/// A source of the exchange's time, the strongest first.
+/// A witness of the exchange's time, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Witness {
     /// The exchange's time call.

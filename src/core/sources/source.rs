@@ -2,8 +2,8 @@
 //!
 //! [`Source`] conducts its parts: it sends the most urgent request (`schedule`) on a connection of its
 //! [`Upstream`] (`requests`), and turns each response into a [`Job`] (`applying`). A failure changes nothing
-//! that is served. While requests of a kind fail, one request of this kind is sent at a time. After each
-//! failure, none is sent until the back-off is over.
+//! that is served. While a kind of requests fails, one request of this kind is sent at a time. After each
+//! failure of the kind, none is sent until the back-off is over.
 //!
 //! It serves no client and keeps no price. A response goes to the market in slices ([`Source::work`]), after
 //! its body has parsed to the end.

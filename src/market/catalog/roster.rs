@@ -1,4 +1,4 @@
-//! A roster: the markets that one source tracks. Its market list and the configuration name them.
+//! A roster: the markets that one source tracks. The source's market list and the configuration name them.
 //!
 //! [`Roster`] owns the listings, the map from ticker ids to symbols, and the list that is being read. It does
 //! not know other sources.
@@ -124,8 +124,8 @@ impl Roster {
         }
     }
 
-    /// Applies a new configuration. Listings that it does not want are dropped. Markets that it newly wants
-    /// come with the next list.
+    /// Applies a new configuration. Listings that the configuration does not want are dropped. Markets that
+    /// it newly wants come with the next list.
     pub(super) fn select(
         &mut self,
         source: &SourceConfig,
