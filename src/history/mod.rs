@@ -1,9 +1,9 @@
 //! The messages between the core and the disk thread: plain data in both directions.
 //!
 //! The core sends a [`DiskJob`], and the disk thread sends a [`Reply`] back. One job writes a [`Batch`]:
-//! everything that one flush writes. The errors are [`OpenError`] and [`StoreError`]. The messages are in the
-//! lowest layer so that `core`, which decides what is stored, and `store`, which stores it, do not import
-//! each other.
+//! everything that one flush writes. The errors are [`OpenError`] and [`StoreError`]. The messages are in a
+//! layer below `core`, which decides what is stored, and `store`, which stores it, so that these do not
+//! import each other.
 //!
 //! Series are named by texts, because the market's numbers for them differ in each run.
 
@@ -60,7 +60,7 @@ pub struct ReadJob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The file is open. This is the first reply, or it follows a [`Reply::Failed`] whose reason has gone
-    /// away. Everything loaded before is still valid, because no other process writes.
+    /// away. Everything loaded before is still valid, unless the reason was [`Unusable::Gone`].
     Opened(Opened),
     /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on, all
     /// jobs fail with [`StoreError::NotOpen`]. The reply is sent again only if the reason changes.
@@ -97,7 +97,7 @@ pub enum Reply {
 pub struct Opened {
     /// True if the file was created.
     pub created: bool,
-    /// Size of the file in bytes.
+    /// Used bytes of the file. Free pages do not count.
     pub bytes: u64,
     /// True if there was a write-ahead log without its file. It was renamed, see
     /// [`LOG_SET_ASIDE`].
@@ -168,7 +168,7 @@ pub struct Written {
     pub removed: u64,
     /// How many of the deleted candles an eviction deleted ([`Changes::evict`]).
     pub evicted: u64,
-    /// Size of the file in bytes, once the log has been moved into it.
+    /// Used bytes of the file, once the log has been moved into it. Free pages do not count.
     pub bytes: u64,
     /// The series of the batch that have changed, with their new extents.
     pub extents: Vec<(SeriesName, Extent)>,
@@ -291,8 +291,8 @@ impl Changes {
         }
     }
 
-    /// Deletes all slots before this one because of their age. It is the only change whose range
-    /// has no lower end.
+    /// Deletes all slots before this one because of their age. No other change of the core has a range
+    /// without a lower end.
     pub fn evict(&mut self, before: i64) {
         self.forget(i64::MIN..before);
     }

@@ -12,9 +12,9 @@
 //! tools                what a person does with the file
 //! file                 opens and closes the file
 //! schema, tables       the tables; reads and writes
-//! header               the first check of the file, and its lock
 //! row                  rows and records; the series, their ids and covered times; the checksum of a row
 //! sqlite               the only file that names SQLite
+//! header               the first check of the file, and its lock
 //! ```
 
 mod file;

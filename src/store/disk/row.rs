@@ -7,7 +7,7 @@
 //! The covered times of a series are the interval set in the table `span`. Adding or removing a range reads
 //! only the rows that overlap or touch it, so the cost does not depend on the number of rows. Invariant: the
 //! ranges of a series are not empty, and neither overlap nor touch. A read ignores a row that breaks this.
-//! Adding a range over such a row deletes the row.
+//! Adding or removing a range over such a row deletes the row.
 
 use super::sqlite::{Database, OptionalExtension, Result, Row, Value, ValueRef};
 use crate::history::{Extent, QuoteName, SavedQuote, SeriesName, StoreError};

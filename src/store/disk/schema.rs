@@ -21,9 +21,9 @@ pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] =
 /// with its key. Times are in seconds, which take four bytes until 2038; milliseconds would take six. The
 /// candles of a series are adjacent, so reading a range reads adjacent pages.
 ///
-/// The file never shrinks. Evicting the oldest candles of a series frees whole pages, and new candles reuse
-/// them before the file grows. `auto_vacuum` would move pages with every eviction, and free space that is
-/// needed again within a minute.
+/// Only `prune` shrinks the file. Evicting the oldest candles of a series frees whole pages, and new candles
+/// reuse them before the file grows. `auto_vacuum` would move pages with every eviction, and free space that
+/// is needed again within a minute.
 const VERSION_1: &str = "
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -100,7 +100,7 @@ CREATE TABLE market (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// The views of earlier versions showed texts and times that do not compare, and not every field of a quote.
+/// The views of earlier versions showed texts and times that do not compare, and left out fields of quotes.
 const VERSION_3: &str = "
 DROP VIEW IF EXISTS candles;
 CREATE VIEW candles AS
