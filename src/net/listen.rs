@@ -4,9 +4,9 @@
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
 //! process has no descriptor left, it pauses until a deadline.
 //!
-//! An [`OwnFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has left
-//! is replaced. A file on which a process listens stays. If two processes start at the same moment, both may
-//! find the file dead. Then the later process gets the file.
+//! An [`OwnFile`] is the file of a Unix socket, or the file of addresses, and is removed at the end. The file
+//! of a socket that a dead process has left is replaced. A file on which a process listens stays. If two
+//! processes start at the same moment, both may find the file dead. Then the later process gets the file.
 
 use super::sockopt;
 use crate::config::{Config, DEMO, ListenAddress, Url};

@@ -29,7 +29,7 @@ pub fn facts() -> ProcessFacts {
 }
 
 /// The name of this node in a cluster, if none is configured: the name of the host, and the inode of the
-/// history file. Both are the same after a restart. `None` if there is no file.
+/// history file. Both are the same after a restart. `None` if one of them is unknown.
 pub fn node_name(data: &Data) -> Option<String> {
     let Data::File(path) = data else {
         return None;
