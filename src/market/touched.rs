@@ -16,7 +16,6 @@ impl Touched {
         self.0 = is_watched.then(PlaceSet::default);
     }
 
-    /// Notes a change.
     #[inline]
     pub(super) fn note(&mut self, symbol: SymbolId) {
         if let Some(places) = &mut self.0 {

@@ -30,7 +30,6 @@ const PIECES: usize = 20;
 /// A connection with a client or an exchange.
 #[derive(Debug)]
 pub struct NetConnection {
-    /// The socket.
     pub socket: Socket,
     /// Boxed twice, so that a client's connection, which has no session, spends only one pointer on
     /// it.

@@ -293,7 +293,6 @@ impl Driver {
         }
     }
 
-    /// Adds a connection.
     pub(super) fn add(&mut self, key: Key, conn: NetConnection) {
         *self.connections.grow_to(key.index()) = Some(conn);
     }

@@ -103,7 +103,6 @@ impl Listener {
         Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
     }
 
-    /// Registers the socket with the poller.
     fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         match &mut self.socket {
             ListeningSocket::Tcp(socket) => registry.register(socket, token, Interest::READABLE),

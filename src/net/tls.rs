@@ -99,7 +99,6 @@ impl TimeProvider for WallClock {
     }
 }
 
-/// The TLS session of one connection.
 #[derive(Debug)]
 struct TlsSession {
     conn: ClientConnection,

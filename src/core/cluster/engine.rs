@@ -206,7 +206,6 @@ impl Engine {
         self.is_up && self.links[COMMANDS].has_room(bytes)
     }
 
-    /// Sends a command.
     pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
         self.send_on(COMMANDS, command, words, cx);
     }

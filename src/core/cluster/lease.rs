@@ -86,7 +86,7 @@ pub struct Lease {
 /// The nodes in the reply to the last heartbeat, by their names.
 #[derive(Debug, Default)]
 pub struct Nodes {
-    /// How many there are.
+    /// How many nodes there are.
     pub seen: usize,
     /// Nodes that give signs of life.
     pub live: BTreeSet<String>,

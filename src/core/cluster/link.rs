@@ -52,7 +52,6 @@ pub struct Link {
 /// A command that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingCommand {
-    /// The command.
     pub command: EngineCommand,
     /// When the command was added to the bytes to send.
     pub sent_at: Mono,

@@ -86,12 +86,10 @@ pub struct Cluster {
 pub struct OptionalCluster(pub Option<Box<Cluster>>);
 
 impl OptionalCluster {
-    /// The cluster.
     pub fn get(&self) -> Option<&Cluster> {
         self.0.as_deref().filter(|_| HAS_CLUSTERS)
     }
 
-    /// The cluster.
     pub fn get_mut(&mut self) -> Option<&mut Cluster> {
         self.0.as_deref_mut().filter(|_| HAS_CLUSTERS)
     }

@@ -1,7 +1,6 @@
 //! The scripts that run in the engine. Each does one thing, and no other command runs in between. Leases end
 //! by the engine's own clock.
 
-/// One of the scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
     /// The heartbeat of a run of a node. Arguments: run. Returns the time, and the runs with the time of
@@ -30,7 +29,6 @@ pub enum Script {
 }
 
 impl Script {
-    /// Its keys.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Script::Beat => &["nodes"],
@@ -40,7 +38,6 @@ impl Script {
         }
     }
 
-    /// Its text.
     pub fn text(self) -> String {
         format!("{COMMON}{}", TEXTS[self as usize])
     }

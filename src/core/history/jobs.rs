@@ -84,7 +84,6 @@ pub struct SavedQuotes {
 
 type Quotes = BTreeMap<SymbolId, SavedQuote>;
 
-/// A round of saving.
 #[derive(Debug)]
 pub struct SaveRound {
     /// The index of the next symbol among the known symbols.

@@ -228,7 +228,6 @@ impl History {
         self.work.next(|work| self.can_step(work)).is_some()
     }
 
-    /// True if a job can be stepped now.
     fn can_step(&self, work: &Work) -> bool {
         let has_room = self.file.is_on() && self.writer.has_room();
         match work {

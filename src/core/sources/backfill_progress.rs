@@ -96,7 +96,6 @@ impl BackfillProgress {
         is_done
     }
 
-    /// Takes in the result of the count.
     fn counted(&mut self, is_over: bool, cx: &mut Context) {
         let Count { wanted, done, .. } = self.count;
         let (since, before) = self.since;

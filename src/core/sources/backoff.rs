@@ -48,7 +48,6 @@ pub struct Failures {
     rng: Rng,
 }
 
-/// The failures of one kind.
 #[derive(Debug, Default)]
 struct KindFailures {
     /// Failures of requests for one market since the last good answer, without "unknown market".
@@ -204,7 +203,7 @@ impl Failures {
         if blame == Blame::Market { Blame::Kind } else { blame }
     }
 
-    /// The host is halted until then.
+    /// The host is halted until `until`.
     pub fn halted(&mut self, until: Mono, cx: &mut Context) {
         self.halted_until = until;
         self.back_off(cx);

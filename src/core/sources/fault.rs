@@ -28,7 +28,6 @@ pub struct Fault {
     text: String,
 }
 
-/// What has failed.
 #[derive(Clone, Copy, Debug)]
 enum Cause {
     /// No address has led to an open connection.
@@ -140,7 +139,7 @@ impl Fault {
         Fault { retry_after, ..fault }
     }
 
-    /// The fault of a list without any item.
+    /// The fault of a response without any item.
     pub fn empty() -> Fault {
         Fault::content("the answer holds no item")
     }

@@ -222,7 +222,6 @@ impl Sources {
         self.find_hosts(cx);
     }
 
-    /// Begins a source.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));

@@ -39,7 +39,7 @@ impl Role {
         }
     }
 
-    /// True if the exchange may be called.
+    /// True if this node may send requests to the exchange.
     pub fn collects(self) -> bool {
         matches!(self, Role::Alone | Role::Collector)
     }
@@ -48,9 +48,7 @@ impl Role {
 /// An open request for candles: of this node if it follows, of another one if it collects.
 #[derive(Debug)]
 pub struct AskedRange {
-    /// The series.
     pub key: SeriesKey,
-    /// The slots.
     pub slots: Range<i64>,
     /// When it times out.
     pub until: Mono,

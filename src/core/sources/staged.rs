@@ -91,7 +91,6 @@ impl StagedTickers {
         self.pieces.is_empty()
     }
 
-    /// Adds a ticker.
     pub fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
         match self.pieces.back_mut() {
             Some(piece) if piece.len() < TICKERS_A_PIECE => piece.push((symbol, ticker)),

@@ -31,7 +31,6 @@ pub enum Task {
     Tickers,
     /// The tickers of some markets.
     TickersOf {
-        /// The markets.
         symbols: Vec<SymbolId>,
         /// True if the round has no other market.
         is_whole: bool,
@@ -40,7 +39,6 @@ pub enum Task {
     Stats(SymbolId),
     /// Candles of these slots.
     Candles {
-        /// The series.
         series: SeriesKey,
         /// Slots of the series' interval.
         slots: Range<i64>,
@@ -48,7 +46,6 @@ pub enum Task {
 }
 
 impl Task {
-    /// Its kind.
     pub fn kind(&self) -> RequestKind {
         match self {
             Task::Tickers | Task::TickersOf { .. } => RequestKind::Quotes,

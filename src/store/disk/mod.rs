@@ -127,7 +127,6 @@ struct Replies {
     wake: Box<dyn Fn() + Send>,
 }
 
-/// The file and its state.
 struct Holder {
     path: PathBuf,
     replies: Replies,

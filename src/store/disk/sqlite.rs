@@ -187,7 +187,6 @@ impl Database {
         Ok(self.bytes()?.saturating_sub((free * size).unsigned_abs()))
     }
 
-    /// Closes the connection.
     pub(super) fn close(self) -> Result<(), StoreError> {
         self.0.close().map_err(|(_, error)| error.into())
     }

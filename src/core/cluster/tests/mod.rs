@@ -229,7 +229,6 @@ impl World {
         }
     }
 
-    /// One turn of a node.
     fn step(&mut self, at: usize, node: &mut Node) {
         let now = self.now_of(node);
         let keys: Vec<Key> = node.wires.keys().copied().collect();
@@ -318,7 +317,6 @@ impl World {
         }
     }
 
-    /// Brings a node what has come for it.
     fn deliver(&mut self, key: Key, node: &mut Node) {
         let now = self.now_of(node);
         let wire = node.wires.get_mut(&key);

@@ -8,11 +8,9 @@ use crate::resp::{RespValue, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 
-/// The scripts that nodes run.
 const SCRIPTS: [Script; 6] =
     [Script::Beat, Script::Look, Script::Renew, Script::Publish, Script::List, Script::Release];
 
-/// An entry of a stream.
 type Entry = (EntryId, Vec<u8>);
 
 /// What the engine holds.

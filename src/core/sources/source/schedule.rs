@@ -39,7 +39,6 @@ pub const HOURLY_RETRY: Duration = Duration::from_secs(60);
 pub struct Offer {
     /// Not before this.
     pub due: Mono,
-    /// The task.
     pub task: Task,
     /// What it is for.
     pub purpose: Purpose,
