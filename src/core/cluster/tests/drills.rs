@@ -63,7 +63,7 @@ fn an_engine_that_is_lost_while_a_collector_restarts_leaves_nobody_stale() {
         world.ends_with_one_collector_each();
         world.run(3000);
         world.agrees(4000);
-        // The fresh node may have been the first: the next collector is above all that were seen.
+        // The fresh node may be the first collector. The next epoch is above all that were seen.
         let first = world.collectors(0)[0];
         world.nodes[first] = None;
         world.run(8000);
@@ -110,7 +110,7 @@ fn entries_that_a_node_cannot_read_cost_it_no_more_than_themselves() {
     }
     world.agrees(2100);
     assert!(!world.health(follower).contains("cluster_format"), "it has read later ones");
-    // A collector of a newer version: its followers work by themselves, within the budget.
+    // The collector has a newer version. Its followers collect for themselves, within the budget.
     world.model.format = Some(VERSION + 1);
     world.run(3000);
     assert!(world.health(follower).contains("cluster_format"));
@@ -152,7 +152,7 @@ fn a_collector_that_does_not_reach_its_exchange_hands_it_over_once_and_then_rare
         world.run(1000);
         world.is_fresh(3100);
     }
-    // Nobody reaches it: the sources are handed on, more and more rarely.
+    // No node reaches the exchanges: the sources are handed on, more and more rarely.
     let before = world.epoch(0);
     (0..3).for_each(|at| world.node(at).is_shut_in = true);
     world.run(600_000);
@@ -245,7 +245,7 @@ fn two_nodes_of_one_name_are_told_apart() {
     assert!(world.health(2).contains("cluster_name"), "{}", world.health(2));
     assert!(!world.health(0).contains("cluster_name"), "{}", world.health(0));
     world.comes_together(20_000, 2100);
-    // The engine dies: each of the three has its part.
+    // The engine dies: each of the three nodes has its part of the budget.
     world.is_engine_up = false;
     world.run(90_000);
     world.is_engine_up = true;
@@ -273,7 +273,7 @@ fn a_node_whose_clock_is_wrong_says_so_and_its_times_spread_to_nobody() {
     }
     for _ in 0..10 {
         world.run(500);
-        // By the clock of each.
+        // By the clock of each node.
         world.is_fresh(3000);
         for node in world.nodes.iter().flatten() {
             let now = world.now_of(node).unix;

@@ -32,7 +32,7 @@ const ENGINES: [([u8; 4], u16); 2] = [([10, 0, 0, 2], 6379), ([10, 0, 0, 3], 700
 /// What a connection of a node leads to.
 #[derive(Default)]
 struct Wire {
-    /// Which node of the engine.
+    /// The address of the engine's node, if it is a connection to the engine.
     engine: Option<SocketAddr>,
     bytes: Vec<u8>,
     /// A command that waits for entries, and until when.
@@ -53,12 +53,12 @@ struct Node {
     /// How many microseconds its monotonic clock loses in each millisecond, and how many it has lost.
     drift_us: u64,
     lost_us: u64,
-    /// What it had spent of each budget at the last look.
+    /// What the node had spent of each budget at the last look.
     spent: [u64; SOURCES.len()],
 }
 
 impl Node {
-    /// What it says of the cluster.
+    /// The node's figures of the cluster.
     fn stats(&self) -> &ClusterStatus {
         self.core.cx.stats.cluster.as_ref().expect("it is in a cluster")
     }
@@ -137,7 +137,7 @@ impl World {
 
     /// The configuration of a node with these sources.
     fn config(&self, at: usize, sources: &[&str]) -> Config {
-        // Each is an exchange of its own.
+        // Each source is an exchange of its own.
         let port = |id: &str| id.bytes().map(u16::from).sum::<u16>();
         let source = |id: &&str| SourceConfig {
             id: id.to_string(),
@@ -385,7 +385,7 @@ impl World {
         std::array::from_fn(|source| self.collectors(source))
     }
 
-    /// Each source has one collector: at once, or as soon as the one that is being given away has.
+    /// Checks that each source has one collector, now or after a source that is being given away is taken.
     fn ends_with_one_collector_each(&mut self) {
         let each = |world: &World| (0..SOURCES.len()).all(|it| world.collectors(it).len() == 1);
         for _ in 0..30 {
@@ -406,8 +406,8 @@ impl World {
         self.agrees(most_ms);
     }
 
-    /// All nodes serve the same quotes, none of them older than this: at once, or as soon as the poll that is on
-    /// its way has reached all.
+    /// Checks that all nodes serve the same quotes, none older than this: now, or after the poll that is on
+    /// its way has reached all nodes.
     fn agrees(&mut self, most_ms: i64) {
         for _ in 0..10 {
             if self.differing(most_ms).is_none() {
@@ -418,7 +418,7 @@ impl World {
         assert_eq!(self.differing(most_ms), None);
     }
 
-    /// A quote of which two nodes have something different.
+    /// A quote that differs between two nodes.
     fn differing(&self, most_ms: i64) -> Option<(String, String)> {
         let now = self.now().unix;
         let mut all: BTreeMap<(usize, String), String> = BTreeMap::new();
@@ -562,13 +562,13 @@ fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
         world.nodes[dead] = None;
         world.run(6000);
         world.ends_with_one_collector_each();
-        // The lease, and two polls; a node that was lost leaves half of the budget.
+        // The gap is the lease and two polls: while a node is lost, the collector has half of the budget.
         assert!(world.longest_gap(since) <= 5000, "{}", world.longest_gap(since));
         world.start(dead);
         world.run(9000);
         world.agrees(2100);
     }
-    // All die, and go on with what they have left.
+    // All nodes die at once, and start again.
     let before = world.epoch(0);
     (0..3).for_each(|at| world.nodes[at] = None);
     (0..3).for_each(|at| world.start(at));
@@ -609,7 +609,7 @@ fn without_engine_collectors_go_on_and_followers_begin_once_their_quotes_are_sta
         world.run(40_000);
         assert!(world.longest_gap(since) <= 3100, "{}", world.longest_gap(since));
         world.is_fresh(8000);
-        // It comes back empty, or with what it held.
+        // The engine comes back empty, or with the data that it held.
         world.model = if is_wiped { Model::default() } else { old };
         world.is_engine_up = true;
         world.run(5000);
@@ -634,7 +634,7 @@ fn lost_replies_slow_replies_and_trimmed_streams_change_nothing() {
     world.ends_with_one_collector_each();
     world.delay_ms = 0;
     world.run(4000);
-    // A follower is away, and what it has not read is trimmed away.
+    // A follower is paused, and entries that it has not read are trimmed.
     let follower = (0..3).find(|at| !world.collectors(0).contains(at)).expect("there are two");
     world.node(follower).is_paused = true;
     world.run(2000);
@@ -687,7 +687,7 @@ fn an_engine_that_accepts_and_says_nothing_is_left_after_its_deadline_every_time
         let (_, why) = node.stats().down.as_ref().expect("it is down");
         assert_eq!(&**why, "no reply in time");
     }
-    // Each try of each node takes 2.2 seconds, and is followed by a pause of at most one.
+    // Each try of each node takes 2.2 seconds, and a pause of at most one second follows.
     world.engine_connects = 0;
     world.run(60_000);
     assert!((36..=46).contains(&world.engine_connects), "{}", world.engine_connects);
@@ -741,7 +741,7 @@ fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
     world.run(12_000);
     world.ends_with_one_collector_each();
     let before = world.all_collectors();
-    // The keys move while all run: nobody else collects for that.
+    // The keys move while all nodes run. No other node becomes the collector.
     for to in [0, 1, 0] {
         let since = world.ms;
         world.model.keys_at = Some(ENGINES[to].into());

@@ -29,9 +29,9 @@ pub struct Model {
     pub format: Option<u8>,
     /// An error that every write gets.
     pub refuses: Option<&'static str>,
-    /// The node of the engine that has the keys; `None`: there is only one.
+    /// The node of the engine that has the keys. `None`: there is only one node.
     pub keys_at: Option<SocketAddr>,
-    /// One of its nodes that lets nobody connect.
+    /// A node of the engine to which nobody can connect.
     pub is_deaf: Option<SocketAddr>,
     /// True if each of its nodes redirects to another one.
     pub is_circle: bool,
