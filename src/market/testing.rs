@@ -1,4 +1,4 @@
-//! Helpers for the tests of this layer: configurations, records and a seeded generator.
+//! Helpers for the tests of this layer: configurations, records, candles and charts.
 
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
@@ -121,7 +121,7 @@ pub(crate) fn key(interval: Stored) -> SeriesKey {
     SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval }
 }
 
-/// Minute candles of these slots: opening at the slot's number (at least 2), up to 9 above and 1
+/// Minute candles of these slots. The open is the slot's number (at least 2), the high 9 above and the low 1
 /// below it.
 pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
     let reported = |slot: i64| {

@@ -118,8 +118,8 @@ impl History {
         self.file.is_closed()
     }
 
-    /// Adds the changes of a series to the next batch. Without room in the batch or in the file, they are
-    /// left out, and what the file holds of these slots is removed from it: it is out of date.
+    /// Adds the changes of a series to the next batch. Without room in the batch or in the file, the changes
+    /// are left out, and these slots are removed from the file, because its candles are out of date.
     pub fn note(&mut self, key: SeriesKey, changes: Changes, cx: &Context) {
         if changes.is_empty() || !self.file.takes_changes() {
             return;

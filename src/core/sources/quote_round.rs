@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Between two readings of a market's 24-hour figures: they change by a thousandth a minute.
 const STATS_AGE: Duration = Duration::from_secs(60);
 
-/// The least `STATS_AGE` in rounds. So the figures take at most a tenth of what quotes take.
+/// The least number of rounds between two readings: the figures take at most a tenth of what quotes take.
 const STATS_ROUNDS: u32 = 10;
 
 /// The figures take at most one part in `STATS_PARTS` of the budget, and leave the rest to candles.

@@ -1,4 +1,4 @@
-//! A file that is damaged, fails for a while, or has gone; its load; the end.
+//! A file that is damaged, fails for a while, or has gone; its load; the shutdown.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The history alone, without a disk: jobs are taken from it, and replies made up.
+//! The history alone, without a disk: the tests take its jobs, and make up the replies.
 
 mod file;
 mod reads;
@@ -273,7 +273,7 @@ fn opened() -> Reply {
     Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false, upgraded_from: None })
 }
 
-/// A load that has failed.
+/// The reply of a load that has failed.
 fn unloaded() -> Reply {
     Reply::Loaded(Err(StoreError::Io("a bad sector".to_string())))
 }

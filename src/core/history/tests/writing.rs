@@ -1,4 +1,4 @@
-//! What is written, and when it is archived; what is older than the window; saved quotes.
+//! Batches and when their slots are archived, eviction, and saved quotes.
 
 use super::*;
 
