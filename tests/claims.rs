@@ -8,6 +8,7 @@ mod holes;
 mod lists;
 mod world;
 
+use crate::sim::truth::Trading;
 use marketd::config::SourceConfig;
 use world::*;
 
@@ -134,7 +135,7 @@ fn a_candle_that_answers_leave_out_stays_until_they_have_said_so_often_enough() 
 
 #[test]
 fn flat_candles_at_an_end_of_a_chart_depend_on_candles_outside_of_it() {
-    let mut world = World::with(100, vec![market(0, |slot| slot % 7 == 0)], |_| {});
+    let mut world = World::with(100, vec![market(|slot| slot % 7 == 0)], |_| {});
     world.run(4200);
     // Behind the last trade nothing proves that the exchange's candles go on.
     let last = (world.current() - 1) / 7 * 7;
@@ -190,7 +191,7 @@ fn after_a_suspend_charts_end_now_and_quotes_are_stale() {
 #[test]
 fn a_chart_with_too_few_rows_reads_older_ones_from_the_file_and_requests_no_older_ones() {
     let hole = (BEGIN / MINUTE_MS) - 50;
-    let mut world = World::with(1200, vec![market(0, |slot| slot != hole)], keep_file);
+    let mut world = World::with(1200, vec![market(move |slot| slot != hole)], keep_file);
     world.run(600);
     world.restart(0);
     world.run(5);
@@ -264,17 +265,16 @@ fn the_newest_candles_of_the_file_are_told_if_the_exchange_has_none() {
 #[test]
 fn no_page_is_asked_again_and_again_and_all_is_known_in_ten_minutes() {
     let now = BEGIN / MINUTE_MS;
-    let every = |count: i64| market(0, move |slot| slot % count == 0);
-    let until = move |last: i64| market(0, move |slot| slot <= last);
-    let other = || market(1, |_| true);
-    let new = market_of(0, ((now - 30) * MINUTE_MS, BEGIN + DAY_MS), |_| true);
+    let every = |count: i64| market(move |slot| slot % count == 0);
+    let until = move |last: i64| market(move |slot| slot <= last);
+    let other = || Trading::Always;
     // A market without trades tells by another market that its exchange's candles go on.
     let costs = [
         ("all traded", 1500, vec![every(1)], (16, 62)),
         ("every 3rd", 1500, vec![every(3)], (16, 62)),
         ("every 7th", 100, vec![every(7)], (16, 62)),
         ("every 45th", 1500, vec![every(45)], (20, 62)),
-        ("new", 5000, vec![new], (22, 62)),
+        ("new", 5000, vec![Trading::Always], (22, 62)),
         ("rare", 100, vec![every(1000), other()], (30, 62)),
         ("delisted", 100, vec![until(now - 120), other()], (30, 62)),
         ("never traded", 100, vec![until(0), other()], (30, 62)),
@@ -282,7 +282,8 @@ fn no_page_is_asked_again_and_again_and_all_is_known_in_ten_minutes() {
     ];
     for (what, backfill, markets, most) in costs {
         let is_alone = markets.len() == 1;
-        let mut world = World::with(backfill, markets, |_| {});
+        let born = if what == "new" { 30 } else { 45 * 24 * 60 };
+        let mut world = World::born((now - born) * MINUTE_MS, backfill, markets, |_| {});
         if what == "new" {
             world.run(20);
             let chart = world.newest(1000);
@@ -306,7 +307,7 @@ fn no_page_is_asked_again_and_again_however_it_is_cut() {
     for rows in [1, 5, 8, 10, 37, 100] {
         for newest in [false, true] {
             for every in [1, 3, 17, 45] {
-                let market = market(0, |slot| slot % every == 0);
+                let market = market(move |slot| slot % every == 0);
                 let mut world = World::with(300, vec![market], |_| {});
                 world.begins(Ill::CandlesCut { rows, newest });
                 world.run(120);
@@ -351,7 +352,7 @@ fn check_unknown(chart: &Chart, what: &str) {
 
 #[test]
 fn an_exchange_without_any_candle_is_never_complete_and_not_hammered() {
-    let mut world = World::with(1500, vec![market(0, |_| true), market(1, |_| true)], |_| {});
+    let mut world = World::with(1500, vec![Trading::Always, Trading::Always], |_| {});
     world.begins(EMPTY);
     let begin = world.current();
     world.run(14);
@@ -377,7 +378,7 @@ fn an_exchange_without_any_candle_is_never_complete_and_not_hammered() {
 /// The candles of one market alone stand still: those of the other one speak for none that quotes contradict.
 #[test]
 fn a_slot_in_which_quotes_moved_is_not_empty_by_the_word_of_another_market() {
-    let mut world = World::with(100, vec![market(0, |_| true), market(1, |_| true)], |_| {});
+    let mut world = World::with(100, vec![Trading::Always, Trading::Always], |_| {});
     world.run(200);
     world.run_to_second(5);
     let first = world.current();

@@ -2,23 +2,24 @@
 //! until then nothing is called complete that is not.
 
 use crate::claims::world::*;
+use crate::sim::truth::Trading;
 use marketd::config::{Depth, HistoryConfig, Poll};
 use std::time::Duration;
 
-/// Days in which a market was traded before the begin, and is after it.
+/// Days in which a market was traded before the begin.
 const BEFORE: i64 = 480;
-const AFTER: i64 = 12;
 
 /// A daemon with a file that is deeper than it is ever away, and this backfill. It polls seldom: this is
 /// about candles, which stay as they are once they have closed.
 fn deep(backfill: i64, alter: impl FnOnce(&mut Config)) -> World {
-    let span = (BEGIN_MS - BEFORE * DAY_MS, BEGIN_MS + AFTER * DAY_MS);
     let hours = |count: u64| Duration::from_secs(3600 * count);
-    let market = market_of(0, span, |_| true);
-    World::with(backfill, vec![market], |config| {
+    let born_ms = BEGIN_MS - BEFORE * DAY_MS;
+    World::born(born_ms, backfill, vec![Trading::Always], |config| {
         keep_file(config);
         let source = &mut config.sources[0];
-        (source.poll, source.stale_after) = (Poll::Every(hours(1)), hours(3));
+        // Before an hour has passed, for which only what is final may be cached.
+        source.poll = Poll::Every(Duration::from_secs(3500));
+        source.stale_after = hours(3);
         source.frozen_after = hours(10_000);
         let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
         let (h1, d1) = (depth(20_000, 10), depth(2000, 10));

@@ -1,13 +1,12 @@
 //! Market lists that lack what is there, and markets that have left.
 
 use crate::claims::world::*;
+use crate::sim::truth::Trading;
 use std::time::Duration;
 
 /// A daemon that tracks all of these markets, the first two by name.
 fn world_of(count: usize, alter: impl FnOnce(&mut Config)) -> World {
-    let span = (BEGIN - 3 * HOUR_MS, BEGIN + 6 * HOUR_MS);
-    let markets = (0..count).map(|at| market_of(at, span, |_| true));
-    World::with(10, markets.collect(), |config| {
+    World::born(BEGIN_MS - 3 * HOUR_MS, 10, vec![Trading::Always; count], |config| {
         let source = &mut config.sources[0];
         // Hours of many quotes take long.
         source.poll = marketd::config::Poll::Every(Duration::from_secs(20));
@@ -24,7 +23,9 @@ fn served(world: &mut World) -> usize {
 /// The exchange has only so many markets left.
 fn leave(world: &mut World, left: usize) {
     let now = world.clock();
-    world.hosts[0].markets[left..].iter_mut().for_each(|it| it.gone_ms = it.gone_ms.min(now));
+    let host = &mut world.hosts[0];
+    let there = host.truth.list(now).into_iter().map(|(market, _)| market);
+    there.filter(|it| *it >= left).for_each(|market| host.remove(market, now));
 }
 
 /// The list has only so many markets, and tickers have all.

@@ -2,26 +2,26 @@
 //! Charts are judged as those of [bad days](crate::sim::bad_day) are.
 
 use crate::sim::answers::chart_fields;
-pub use crate::sim::bad_day::host::{
-    CELL_MS, DAY_MS, HOUR_MS, Host, Ill, Kind, Lie, MINUTE_MS, Market, SECOND, Spell,
-};
+pub use crate::sim::bad_day::host::{DAY_MS, HOUR_MS, Host, Ill, Kind, Lie, MINUTE_MS, Spell};
 use crate::sim::bad_day::judge::Asked;
 pub use crate::sim::bad_day::{BEGIN_MS, World};
 use crate::sim::bad_day::{Source, config};
-use crate::sim::charts::{ChartFields, ChartRow, read_rows};
+use crate::sim::charts::{ChartAsk, ChartFields, ChartRow, read_rows};
+use crate::sim::truth::Trading;
+pub use crate::sim::weather::SECOND;
 use crate::support::{Json, Rng};
 use crate::virtual_time::Answer;
 pub use marketd::config::Config;
 use marketd::config::{Data, Depth, HistoryConfig, Poll};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The exchange's time when it begins.
 pub const BEGIN: i64 = BEGIN_MS + 7000;
 
-/// The first trade of a market is so long before that, and the last one so long after it.
+/// The first trade of a market is so long before that.
 const BEFORE: i64 = 45 * DAY_MS;
-const AFTER: i64 = 5 * DAY_MS;
 
 /// Candles are answered with an error.
 pub const NO_CANDLES: Ill =
@@ -62,21 +62,9 @@ impl Chart {
     }
 }
 
-/// A market of this number in which somebody trades in these minutes.
-pub fn market(at: usize, is_traded: impl Fn(i64) -> bool) -> Market {
-    market_of(at, (BEGIN_MS - BEFORE, BEGIN_MS + AFTER), is_traded)
-}
-
-/// The same in a span of time.
-pub fn market_of(at: usize, span: (i64, i64), is_traded: impl Fn(i64) -> bool) -> Market {
-    let mut rng = Rng::new(1 + at as u64);
-    let is_traded = |begin: i64, _: &mut Rng| is_traded(begin.div_euclid(MINUTE_MS));
-    // As late as a candle may change that becomes final.
-    let mut market = Market { late_ms: 90_000, ..Market::new(at, span, &mut rng, is_traded) };
-    // A candle is there from its begin on.
-    let trades = market.trades.iter_mut().flatten();
-    trades.for_each(|trade| trade.at_ms -= trade.at_ms.rem_euclid(CELL_MS));
-    market
+/// A market in which somebody trades in these minutes.
+pub fn market(is_traded: impl Fn(i64) -> bool + 'static) -> Trading {
+    Trading::In(Rc::new(is_traded))
 }
 
 /// Has a history file from its begin on.
@@ -87,32 +75,44 @@ pub fn keep_file(config: &mut Config) {
 impl World {
     /// A daemon with this depth of minutes, which follows a market with a trade in each of them.
     pub fn well(backfill: i64) -> World {
-        World::with(backfill, vec![market(0, |_| true)], |_| {})
+        World::with(backfill, vec![Trading::Always], |_| {})
     }
 
     /// The same with a history file.
     pub fn with_file(backfill: i64) -> World {
-        World::with(backfill, vec![market(0, |_| true)], keep_file)
+        World::with(backfill, vec![Trading::Always], keep_file)
     }
 
     /// The same of these markets, with another configuration.
-    pub fn with(backfill: i64, markets: Vec<Market>, alter: impl FnOnce(&mut Config)) -> World {
-        World::at(true, backfill, markets, alter)
+    pub fn with(backfill: i64, markets: Vec<Trading>, alter: impl FnOnce(&mut Config)) -> World {
+        World::born(BEGIN_MS - BEFORE, backfill, markets, alter)
+    }
+
+    /// The same of markets that are traded since then.
+    pub fn born(
+        born_ms: i64,
+        backfill: i64,
+        markets: Vec<Trading>,
+        alter: impl FnOnce(&mut Config),
+    ) -> World {
+        World::at((true, born_ms), backfill, markets, alter)
     }
 
     /// The same of two markets, at an exchange that tells one ticker a call.
     pub fn market_by_market(backfill: i64) -> World {
-        World::at(false, backfill, vec![market(0, |_| true), market(1, |_| true)], |_| {})
+        World::at((false, BEGIN_MS - BEFORE), backfill, vec![Trading::Always; 2], |_| {})
     }
 
     fn at(
-        is_whole: bool,
+        (is_whole, born_ms): (bool, i64),
         backfill: i64,
-        markets: Vec<Market>,
+        markets: Vec<Trading>,
         alter: impl FnOnce(&mut Config),
     ) -> World {
         let named = (0..markets.len().min(2)).collect();
-        let mut host = Host::new(markets, Vec::new(), 6000, BEGIN, &mut Rng::new(1));
+        let mut host = Host::new((0, markets), (born_ms, BEGIN), 6000, &mut Rng::new(1));
+        // As late as a candle may change that becomes final.
+        host.truth.habits.booked_ms = Some(90_000);
         (host.has_date, host.most_a_minute) = (false, 10);
         let (sources, hosts) = (vec![Source { id: "whole", host: 0, named, is_whole }], vec![host]);
         let mut config = config(&sources, &hosts);
@@ -192,7 +192,7 @@ impl World {
 
     /// The exchange's clock is set.
     pub fn jumps(&mut self, ms: i64) {
-        self.hosts[0].begin_ms += ms;
+        self.hosts[0].truth.off_ms += ms;
     }
 
     /// A range of minutes, the last one included.
@@ -239,9 +239,8 @@ impl World {
     pub fn newest(&mut self, count: usize) -> Chart {
         let (clock, us) = (self.clock(), self.us);
         let answer = self.chart(&format!("&limit={count}"));
-        let (market, interval, clock) = (0, "1m", (clock, clock));
-        let (from, to, is_calm) = (None, None, false);
-        let asked = Asked { source: 0, market, interval, from, to, clock, us, is_calm };
+        let chart = ChartAsk { interval: "1m", limit: count, ..ChartAsk::default() };
+        let asked = Asked { source: 0, chart, clock: (clock, clock), us, is_calm: false };
         let now = self.us;
         self.peers.judge_chart(asked, &answer, now);
         self.judge.acquit();
@@ -261,7 +260,7 @@ impl World {
     /// Requests for minutes of the first market since the last call: first and last minute of each.
     pub fn pages(&mut self) -> Vec<(i64, i64)> {
         let asked = std::mem::take(&mut self.hosts[0].asked).into_iter();
-        let minutes = asked.filter(|it| (it.0, it.1) == (0, MINUTE_MS));
+        let minutes = asked.filter(|it| (it.0, it.1) == (0, "1m"));
         minutes.map(|(_, _, from, to)| (from / MINUTE_MS, to / MINUTE_MS)).collect()
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Owns two made-up exchanges, the clients' questions and the file of a core ([`VirtualTime`]). One source
 //! asks for all quotes at once, another one on the same host market by market, a third one market by market
-//! on a host of its own. What is wrong when is made from the seed, and the exchanges answer accordingly ([`host`]); every claim of marketd is compared with what was traded ([`Market`]) by [`judge`].
+//! on a host of its own. What is wrong when is made from the seed, and the exchanges answer accordingly
+//! ([`host`]); every claim of marketd is compared with what was traded ([`super::truth`]) by [`judge`].
 //!
 //! - `complete` lacks nothing that was traded; nothing is called empty that is not; what may be kept for an
 //!   hour is final; once all has been well for a while, everything is there
@@ -14,12 +15,18 @@
 pub mod host;
 pub mod judge;
 
+use super::charts::ChartAsk;
 use super::disk::Disk;
+use super::exchange::MINUTE;
+use super::quotes::kept;
+use super::truth::Trading;
+use super::weather::SECOND;
+use crate::support::naive::{STORED, length_ms};
 use crate::support::{BINANCE, Json, Rng, market_by_market};
 use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 pub use host::HOUR;
-use host::{DAY_MS, HOUR_MS, Host, Ill, Kind, MINUTE, MINUTE_MS, Market, SECOND};
-use judge::{Asked, Fault, Judge, length_of};
+use host::{DAY_MS, HOUR_MS, Host, Ill, Kind, MINUTE_MS};
+use judge::{Asked, Fault, Judge};
 use marketd::config::{Config, Data, Depth, HistoryConfig, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::history::{DiskJob, Reply, SeriesName};
@@ -99,24 +106,26 @@ pub struct Day {
 impl World {
     /// A day that is bad for so many microseconds, and then good.
     pub fn new(bad_us: u64, rng: &mut Rng) -> World {
-        let end_ms = BEGIN_MS + (bad_us / 1000) as i64 + 3 * DAY_MS;
         let mut rng = Rng::new(rng.next());
         let mut hosts = Vec::new();
         for at in 0..2 {
             let count = 6 + rng.below(6) as usize;
             let off_ms = rng.between(-20_000, 20_000);
-            let mut markets: Vec<Market> = (0..count)
-                .map(|number| Market::any(10 * at + number, (BORN_MS, end_ms), &mut rng))
+            let traded: Vec<Trading> = (0..count)
+                .map(|_| match (*rng.pick(&[1000, 936, 170]), rng.chance(1, 3)) {
+                    (often, true) => Trading::Pausing(often),
+                    (often, false) => Trading::Often(often),
+                })
                 .collect();
+            let (times, budget) = ((BORN_MS, BEGIN_MS + off_ms), *rng.pick(&[1200, AMPLE, 6000]));
+            let mut host = Host::new((10 * at, traded), times, budget, &mut rng);
             if rng.chance(1, 3) {
-                let last = markets.last_mut().expect("there are some");
-                last.gone_ms = BEGIN_MS + rng.below(bad_us / 1000) as i64;
+                host.remove(count - 1, BEGIN_MS + rng.below(bad_us / 1000) as i64);
             }
-            let budget = *rng.pick(&[1200, AMPLE, 6000]);
-            let spells = host::forecast(bad_us, &mut rng);
-            hosts.push(Host::new(markets, spells, budget, BEGIN_MS + off_ms, &mut rng));
+            host.spells = host::forecast(bad_us, &mut rng);
+            hosts.push(host);
         }
-        let all = |host: usize| (0..hosts[host].markets.len()).collect::<Vec<_>>();
+        let all = |host: usize| (0..hosts[host].count()).collect::<Vec<_>>();
         let sources = vec![
             Source { id: "whole", host: 0, named: vec![0, 1, 2], is_whole: true },
             Source { id: "beside", host: 0, named: all(0), is_whole: false },
@@ -211,20 +220,20 @@ impl World {
         for source in 0..self.sources.len() {
             let market = match self.sources[source].is_whole {
                 true => {
-                    let count = self.hosts[self.sources[source].host].markets.len();
+                    let count = self.hosts[self.sources[source].host].count();
                     self.rng.below(count as u64) as usize
                 }
                 false => self.some_named(source),
             };
             let of = &self.sources[source];
             let host = &self.hosts[of.host];
-            let target = format!("/api/v1/quotes/{}?source={}", host.markets[market].symbol, of.id);
+            let target = format!("/api/v1/quotes/{}?source={}", host.symbol(market), of.id);
             let answer = self.fetch(&target);
             let us = self.us;
             self.peers.judge_quote((source, market), &answer, us);
             let market = self.some_named(source);
             let interval = *self.rng.pick(&["1m", "1m", "1m", "1h", "1d"]);
-            let length = length_of(interval);
+            let length = length_ms(interval).expect("stored");
             let clock = self.hosts[self.sources[source].host].clock(self.us);
             let reach = *self.rng.pick(&[5, 30, 200, 1000]);
             let from = clock - self.rng.below(reach) as i64 * length;
@@ -260,7 +269,7 @@ impl World {
     fn gone_markets(&self) -> u64 {
         let markets = |host: &Host| {
             let clock = host.clock(self.us);
-            host.markets.iter().filter(|it| it.gone_ms < clock).count() as u64
+            (0..host.count()).filter(|at| host.truth.state(*at, clock).is_none()).count() as u64
         };
         self.hosts.iter().map(markets).sum()
     }
@@ -277,17 +286,19 @@ impl World {
         let clock = host.clock(self.us);
         let mut target = format!(
             "/api/ecosystem/chart?symbol={}&interval={interval}&source={}&limit=5000",
-            host.markets[market].symbol, of.id
+            host.symbol(market),
+            of.id
         );
         for (name, value) in [("from", from), ("to", to)] {
             target.extend(value.map(|value| format!("&{name}={value}")));
         }
         let us = self.us;
         // A market that has left is not asked for any more.
-        let is_there = host.markets[market].gone_ms == i64::MAX && !host.hides(market, false, us);
+        let is_there = host.stays(market) && !host.hides(market, false, us);
         let is_calm = is_calm && is_there && from.is_some() && host.budget >= AMPLE;
-        let asked =
-            Asked { source, market, interval, from, to, clock: (clock, clock), us, is_calm };
+        let limit = 5000;
+        let chart = ChartAsk { market, interval, from, to, limit, ..ChartAsk::default() };
+        let asked = Asked { source, chart, clock: (clock, clock), us, is_calm };
         let answer = self.fetch(&target);
         let us = self.us;
         self.peers.judge_chart(asked, &answer, us);
@@ -303,7 +314,7 @@ impl World {
                 let minutes = (clock - BEGIN_MS + 9 * HOUR_MS).min(45 * HOUR_MS);
                 for (interval, back) in [("1m", minutes), ("1h", DAY_MS), ("1d", 2 * DAY_MS)] {
                     // What has only just closed is not known to be empty yet.
-                    let to = clock - length_of(interval) - 10 * MINUTE_MS;
+                    let to = clock - length_ms(interval).expect("stored") - 10 * MINUTE_MS;
                     let range = (Some(clock - back), Some(to));
                     self.ask_chart((source, market, interval), range, true);
                     self.run(3);
@@ -332,7 +343,7 @@ impl Peers for Day {
     }
 
     fn answer(&mut self, request: &Request, us: u64) -> Response {
-        let kind = Host::read(&request.target).0;
+        let kind = Kind::of(&request.target);
         let source = self.sources.iter().position(|it| request.target[1..].starts_with(it.id));
         let source = source.expect("a path begins with its source");
         let Source { id, host, .. } = self.sources[source];
@@ -413,22 +424,25 @@ impl Day {
         });
     }
 
-    /// The market of a series, the length of its slots, and the exchange's time.
-    fn place_of(&self, name: &SeriesName, us: u64) -> (&Market, i64, i64) {
+    /// The exchange of a series, its market, and the interval with its length.
+    fn place_of(&self, name: &SeriesName) -> (&Host, usize, (&'static str, i64)) {
         let source = self.sources.iter().find(|it| *it.id == *name.source);
         let host = &self.hosts[source.expect("a source of this run").host];
-        let market = host.markets.iter().find(|it| *it.symbol == *name.symbol);
-        let market = market.expect("a market of this run");
-        (market, length_of(name.interval.name()), host.clock(us))
+        let market = (0..host.count()).find(|at| *host.symbol(*at) == *name.symbol);
+        let interval = STORED.into_iter().find(|it| *it == name.interval.name()).expect("stored");
+        let length = length_ms(interval).expect("stored");
+        (host, market.expect("a market of this run"), (interval, length))
     }
 
     /// A candle has been removed from the file, and perhaps been put back at once.
     fn check_removed(&mut self, name: &SeriesName, slot: i64, us: u64) {
-        let (market, length, clock) = self.place_of(name, us);
+        let (host, market, (interval, length)) = self.place_of(name);
         // While no witness tells the exchange's time, this machine's clock is it.
-        let clock = clock.max(self.machine_ms + (us / 1000) as i64);
+        let clock = host.clock(us).max(self.machine_ms + (us / 1000) as i64);
         let oldest = clock.div_euclid(length) - self.config.history.depth(name.interval).keep;
-        let is_true = market.traded(length, slot) && (slot + 1) * length <= clock && slot >= oldest;
+        let is_true = host.truth.traded(market, interval, slot)
+            && (slot + 1) * length <= clock
+            && slot >= oldest;
         let is_there = self.disk.series[name].candles.contains_key(&slot);
         self.judge.check(is_there || !is_true, Fault::Lost, us, || {
             format!("{name:?} loses {slot} at {clock}; {oldest} and later are kept")
@@ -437,9 +451,10 @@ impl Day {
 
     /// Nothing that the file calls empty was traded in, and nothing in it lies ahead.
     fn check_covered(&mut self, name: &SeriesName, covered: Vec<Range<i64>>, us: u64) {
-        let (market, length, clock) = self.place_of(name, us);
+        let (host, market, (interval, length)) = self.place_of(name);
+        let clock = host.clock(us);
         let kept = &self.disk.series[name];
-        let ends = (market.born_ms / length, (clock + 2 * DAY_MS) / length);
+        let ends = (BORN_MS.min(clock) / length, (clock + 2 * DAY_MS) / length);
         let slots = covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1));
         let mut faults = Vec::new();
         for slot in slots {
@@ -447,7 +462,7 @@ impl Day {
             let is_empty = !kept.candles.contains_key(&slot);
             if !is_closed {
                 faults.push((slot, "closed"));
-            } else if is_empty && market.traded(length, slot) {
+            } else if is_empty && host.truth.traded(market, interval, slot) {
                 faults.push((slot, "empty"));
             }
         }
@@ -468,12 +483,13 @@ impl Day {
         }
         let (stored, status) = (self.stored(&asked, us), answer.status);
         if status == 200 {
-            return self.judge.chart(&asked, &host.markets[asked.market], &stored, answer);
+            let keep = kept(&self.config.history, asked.chart.interval);
+            return self.judge.chart(&asked, host, (&stored, keep), answer);
         }
         self.judge.check(status != 404 || stored.is_empty(), Fault::Lost, us, || {
             format!("{asked:?}: {status}, and the file has candles")
         });
-        self.judge_missing(status, (asked.source, asked.market), us);
+        self.judge_missing(status, (asked.source, asked.chart.market), us);
     }
 
     fn judge_quote(&mut self, (source, market): (usize, usize), answer: &Answer, us: u64) {
@@ -482,24 +498,25 @@ impl Day {
         }
         let host = &self.hosts[self.sources[source].host];
         let (quote, clock) = (json(answer), host.clock(us));
-        self.judge.quote(&quote, &host.markets[market], clock, STALE_MS, us);
+        self.judge.quote(&quote, (&host.truth, market), (clock, STALE_MS), us);
         self.served.push((source, market));
     }
 
     /// The slots of a chart that the file has candles of, as far as nobody can take them for new.
     fn stored(&self, asked: &Asked, us: u64) -> Vec<i64> {
         let of = &self.sources[asked.source];
-        let symbol = &self.hosts[of.host].markets[asked.market].symbol;
-        let length = length_of(asked.interval);
+        let ask = &asked.chart;
+        let symbol = self.hosts[of.host].symbol(ask.market);
+        let length = length_ms(ask.interval).expect("stored");
         let mut series = self.disk.series.iter();
         let series = series.find(|(name, _)| {
             *name.source == *of.id
-                && *name.symbol == **symbol
-                && name.interval.name() == asked.interval
+                && *name.symbol == *symbol
+                && name.interval.name() == ask.interval
         });
         let old = (asked.clock.0 - HOUR_MS).div_euclid(length);
-        let from = asked.from.map_or(i64::MAX, |from| (from + length - 1).div_euclid(length));
-        let end = asked.to.map_or(old, |to| old.min(to.div_euclid(length) + 1));
+        let from = ask.from.map_or(i64::MAX, |from| (from + length - 1).div_euclid(length));
+        let end = ask.to.map_or(old, |to| old.min(to.div_euclid(length) + 1));
         match series.filter(|_| us > self.life.0 + MINUTE && from < end) {
             Some((_, kept)) => kept.candles.range(from..end).map(|(slot, _)| *slot).collect(),
             None => Vec::new(),
@@ -512,13 +529,10 @@ impl Day {
         let of = &self.sources[source];
         let host = &self.hosts[of.host];
         let is_listed =
-            host.clock(us) < host.markets[market].gone_ms && !host.hides(market, true, us);
+            host.truth.state(market, host.clock(us)).is_some() && !host.hides(market, true, us);
         let was_served = self.served.contains(&(source, market));
         self.judge.check(status != 404 || !is_listed || !was_served, Fault::FalseClaim, us, || {
-            format!(
-                "{} of {} is {status}, and the exchange has it",
-                host.markets[market].symbol, of.id
-            )
+            format!("{} of {} is {status}, and the exchange has it", host.symbol(market), of.id)
         });
     }
 
@@ -554,11 +568,10 @@ impl Day {
             });
         }
         let stale = health["quotes"]["stale"].integer().unwrap_or(0);
-        let all_there = self.hosts.iter().all(|host| {
-            let is_there =
-                |(at, it): (usize, &Market)| it.gone_ms == i64::MAX && !host.hides(at, false, us);
-            host.markets.iter().enumerate().all(is_there)
-        });
+        let all_there = self
+            .hosts
+            .iter()
+            .all(|host| (0..host.count()).all(|at| host.stays(at) && !host.hides(at, false, us)));
         self.hidden = if is_ok && stale > 0 && all_there { self.hidden + 1 } else { 0 };
         let hidden = self.hidden;
         self.judge.check(hidden < 4, Fault::Health, us, || {
@@ -590,7 +603,7 @@ pub fn config(sources: &[Source], hosts: &[Host]) -> Config {
         if !of.is_whole {
             text = market_by_market(&text);
         }
-        let symbols = of.named.iter().map(|at| host.markets[*at].symbol.clone());
+        let symbols = of.named.iter().map(|at| host.symbol(*at));
         SourceConfig {
             id: of.id.to_string(),
             dialect: format!("./{}.json", of.id),

@@ -73,21 +73,18 @@ pub fn read_rows(body: &[u8], text: bool) -> Result<Vec<ChartRow>, String> {
 }
 
 /// One answer, ready to be checked.
-struct Chart<'a> {
-    ask: &'a ChartAsk,
-    ledger: &'a Ledger,
-    truth: &'a Truth,
-    rows: &'a [ChartRow],
-    fields: &'a ChartFields,
-    span: Span,
-    base: &'static str,
-    /// Length of a slot of the stored interval.
-    length: i64,
+pub struct Chart<'a> {
+    pub ask: &'a ChartAsk,
+    pub truth: &'a Truth,
+    /// What the exchange has said. `None`: what was traded is all that is known.
+    pub ledger: Option<&'a Ledger>,
+    pub rows: &'a [ChartRow],
+    pub fields: &'a ChartFields,
+    pub span: Span,
     /// The exchange's clock when the answer was begun, at least, and when it was made, at most.
-    clock: (i64, i64),
-    /// The slot that is forming then.
-    present: (i64, i64),
-    keep: i64,
+    pub clock: (i64, i64),
+    /// How many slots of the stored interval are kept.
+    pub keep: i64,
 }
 
 impl Books<'_> {
@@ -102,34 +99,20 @@ impl Books<'_> {
             // What is stored of a market can be read while it is not listed.
             || ledger.remembers && ledger.may_want(ask.market, self.span);
         ensure(is_tracked, || format!("{} does not track it", fields.source))?;
-        let base = base_of(ask.interval);
-        let length = length_ms(base).expect("stored");
         let offsets: Offsets = self.offsets(source);
-        let clock = (offsets.at(self.span.0).0, offsets.at(self.span.1).1);
         let chart = Chart {
             ask,
-            ledger: &self.ledgers[source],
             truth: self.truth(source),
+            ledger: Some(ledger),
             rows,
             fields,
             span: self.span,
-            base,
-            length,
-            clock,
-            present: (clock.0.div_euclid(length), clock.1.div_euclid(length)),
-            keep: self.keep(base),
+            clock: (offsets.at(self.span.0).0, offsets.at(self.span.1).1),
+            keep: self.keep(base_of(ask.interval)),
         };
         chart.check_shape()?;
-        chart.check_rows()?;
-        chart.check_last_closed()?;
-        chart.check_gaps()?;
-        if fields.complete {
-            chart.check_complete()?;
-        }
-        if fields.max_age.is_some_and(|seconds| seconds >= 3600) {
-            chart.check_final()?;
-        }
-        Ok(())
+        chart.check_rows(ledger)?;
+        chart.check_claims()
     }
 }
 
@@ -166,7 +149,35 @@ impl Books<'_> {
 }
 
 impl Chart<'_> {
-    fn check_shape(&self) -> Verdict {
+    /// What it says beside its rows.
+    pub fn check_claims(&self) -> Verdict {
+        self.check_last_closed()?;
+        self.check_gaps()?;
+        if self.fields.complete {
+            self.check_complete()?;
+        }
+        match self.fields.max_age.is_some_and(|seconds| seconds >= 3600) {
+            true => self.check_final(),
+            false => Ok(()),
+        }
+    }
+
+    /// The stored interval.
+    fn base(&self) -> &'static str {
+        base_of(self.ask.interval)
+    }
+
+    /// Length of a slot of it.
+    fn length(&self) -> i64 {
+        length_ms(self.base()).expect("stored")
+    }
+
+    /// The slot that is forming: at least and at most.
+    pub fn present(&self) -> (i64, i64) {
+        (self.clock.0.div_euclid(self.length()), self.clock.1.div_euclid(self.length()))
+    }
+
+    pub fn check_shape(&self) -> Verdict {
         let ask = self.ask;
         if self.rows.len() > ask.limit {
             return Err(format!("{} rows, {} allowed", self.rows.len(), ask.limit));
@@ -187,11 +198,11 @@ impl Chart<'_> {
     /// The slots of the candle that opens then: first, and behind the last.
     fn slots_of(&self, open: i64) -> (i64, i64) {
         let (open, end) = candle_at(self.ask.interval, open);
-        (open / self.length, end / self.length)
+        (open / self.length(), end / self.length())
     }
 
     fn traded(&self, slot: i64) -> bool {
-        self.truth.traded(self.ask.market, self.base, slot)
+        self.truth.traded(self.ask.market, self.base(), slot)
     }
 
     /// Whether anything was traded in these slots.
@@ -201,17 +212,17 @@ impl Chart<'_> {
 
     /// All that may be served as the closed candle of these slots: what was said of each of them in
     /// which something was traded. `None`: nothing was said of some.
-    fn closed(&self, slots: (i64, i64)) -> Option<Vec<[String; 5]>> {
+    fn closed(&self, slots: (i64, i64), ledger: &Ledger) -> Option<Vec<[String; 5]>> {
         let mut choices: Vec<Option<[String; 5]>> = vec![None];
         for slot in slots.0..slots.1 {
-            let words = self.ledger.words(self.ask.market, self.base, slot, self.span);
+            let words = ledger.words(self.ask.market, self.base(), slot, self.span);
             if words.is_empty() && !self.traded(slot) {
                 continue;
             }
             let before = std::mem::take(&mut choices);
             for word in words {
                 let with_it = |whole: &Option<[String; 5]>| {
-                    let rows = whole.iter().cloned().chain([word.figures.clone()]);
+                    let rows = whole.iter().cloned().chain([word.figures().clone()]);
                     Some(roll_up(&rows.collect::<Vec<_>>()))
                 };
                 choices.extend(before.iter().map(with_it));
@@ -225,13 +236,13 @@ impl Chart<'_> {
         choices.into_iter().collect()
     }
 
-    fn check_rows(&self) -> Verdict {
+    fn check_rows(&self, ledger: &Ledger) -> Verdict {
         let last_closed = self.fields.last_closed.unwrap_or(i64::MIN);
         let mut previous: Option<&ChartRow> = None;
         for row in self.rows {
             let (open, figures) = row;
             let slots = self.slots_of(*open);
-            let closed = self.closed(slots);
+            let closed = self.closed(slots, ledger);
             let fits = |all: &Vec<_>| all.contains(figures) || all.len() > MOST_CHOICES;
             let known = closed.as_ref().is_some_and(fits);
             let verdict = if known {
@@ -239,14 +250,14 @@ impl Chart<'_> {
             } else if self.ask.fill && self.is_hollow(slots) {
                 // A candle may have been begun by a quote, and forgotten as the clock was set.
                 let forming = *open > last_closed;
-                self.check_flat(previous, row).or_else(|why| match forming {
-                    true => self.check_open(row),
+                self.check_flat(previous, row, ledger).or_else(|why| match forming {
+                    true => self.check_open(row, ledger),
                     false => Err(why),
                 })
             } else if *open <= last_closed {
                 Err(format!("the exchange said {closed:?}"))
             } else {
-                self.check_open(row)
+                self.check_open(row, ledger)
             };
             verdict.map_err(|why| format!("the candle {row:?}: {why}"))?;
             previous = Some(row);
@@ -256,18 +267,19 @@ impl Chart<'_> {
 
     /// What could be known of its series.
     fn seen(&self) -> impl Iterator<Item = &Candles> {
-        self.ledger.seen(self.ask.market, self.base, self.span)
+        let ledger = self.ledger.into_iter();
+        ledger.flat_map(|it| it.seen(self.ask.market, self.base(), self.span))
     }
 
     /// A candle that is forming or provisional is made of what was said of its market at its time.
-    fn check_open(&self, (open, figures): &ChartRow) -> Verdict {
+    fn check_open(&self, (open, figures): &ChartRow, ledger: &Ledger) -> Verdict {
         let (first, end) = self.slots_of(*open);
-        ensure(first <= self.present.1, || "it has not begun".to_string())?;
+        ensure(first <= self.present().1, || "it has not begun".to_string())?;
         let rows = self.seen().flat_map(|candles| candles.said.range(first..end));
         let rows = rows.flat_map(|(_, words)| words);
-        let told: Vec<&String> = rows.flat_map(|(_, _, row)| &row.figures).collect();
-        let span = (first * self.length - AT_ITS_TIME_MS, end * self.length + AT_ITS_TIME_MS);
-        let ticks = &self.ledger.ticks[self.ask.market];
+        let told: Vec<&String> = rows.flat_map(|(_, _, row)| row.figures()).collect();
+        let span = (first * self.length() - AT_ITS_TIME_MS, end * self.length() + AT_ITS_TIME_MS);
+        let ticks = &ledger.ticks[self.ask.market];
         let quoted = |figure: &String| {
             ticks.iter().enumerate().any(|(at, (told, price))| {
                 // The last one before its time begins it.
@@ -275,7 +287,7 @@ impl Chart<'_> {
                 price == figure && told.0 <= span.1 && (told.1 >= span.0 || lasts())
             })
         };
-        let stored = self.base == self.ask.interval;
+        let stored = self.base() == self.ask.interval;
         for figure in &figures[..if stored { 5 } else { 4 }] {
             if figure != "0" && !told.contains(&figure) && !quoted(figure) {
                 return Err(format!("nobody said {figure} at its time"));
@@ -289,7 +301,12 @@ impl Chart<'_> {
     }
 
     /// A candle where nothing was traded: flat, at the close before it.
-    fn check_flat(&self, previous: Option<&ChartRow>, (open, figures): &ChartRow) -> Verdict {
+    fn check_flat(
+        &self,
+        previous: Option<&ChartRow>,
+        (open, figures): &ChartRow,
+        ledger: &Ledger,
+    ) -> Verdict {
         let [o, h, l, c, v] = figures;
         let flat = o == h && h == l && l == c && v == "0";
         let joined = match previous {
@@ -299,8 +316,8 @@ impl Chart<'_> {
                 let slot = self.slots_of(*open).0;
                 let found = (slot - FLAT_FOR..slot).rfind(|slot| self.traded(*slot));
                 found.is_none_or(|slot| {
-                    let words = self.ledger.words(self.ask.market, self.base, slot, self.span);
-                    words.is_empty() || words.iter().any(|row| row.figures[3] == *o)
+                    let words = ledger.words(self.ask.market, self.base(), slot, self.span);
+                    words.is_empty() || words.iter().any(|row| row.figures()[3] == *o)
                 })
             }
         };
@@ -316,11 +333,10 @@ impl Chart<'_> {
             let clock = self.clock.1;
             return Err(format!("{last} is called closed, and it is {clock}"));
         }
-        if self.base != self.ask.interval || self.ledger.has_left {
-            return Ok(());
-        }
-        let newest = self.ledger.newest_row(self.ask.market, self.base, self.span);
-        let expected = newest.map(|slot| slot.map(|slot| slot * self.length));
+        let ledger = self.ledger.filter(|it| self.base() == self.ask.interval && !it.has_left);
+        let Some(ledger) = ledger else { return Ok(()) };
+        let newest = ledger.newest_row(self.ask.market, self.base(), self.span);
+        let expected = newest.map(|slot| slot.map(|slot| slot * self.length()));
         ensure((expected[0]..=expected[1]).contains(&Some(last)), || {
             format!("the newest closed candle is one of {expected:?}")
         })
@@ -330,7 +346,7 @@ impl Chart<'_> {
     fn targets(&self, (first, end): (i64, i64)) -> impl Iterator<Item = (i64, i64)> + '_ {
         let mut slot = first;
         std::iter::from_fn(move || {
-            let target = self.slots_of(slot * self.length);
+            let target = self.slots_of(slot * self.length());
             slot = target.1;
             (target.1 <= end).then_some(target)
         })
@@ -342,13 +358,14 @@ impl Chart<'_> {
             return Ok(());
         };
         let to = self.ask.to.unwrap_or(i64::MAX).min(self.clock.1).max(0);
-        let end = self.slots_of(to).1.min(self.present.1 + 1);
-        let begin = self.rows.first().map_or(first, |row| first.min(row.0 / self.length));
+        let end = self.slots_of(to).1.min(self.present().1 + 1);
+        let begin = self.rows.first().map_or(first, |row| first.min(row.0 / self.length()));
         // At the end of what is kept, the daemon may look a little further.
-        let begin = self.slots_of((begin - 3).max(0) * self.length).0;
+        let begin = self.slots_of((begin - 3).max(0) * self.length()).0;
         // What was never asked is none.
         let asked = self.seen().filter_map(|candles| candles.asked.first()).min();
-        let begin = self.slots_of(begin.max(*asked.unwrap_or(&end)) * self.length).0;
+        let asked = asked.copied().unwrap_or(if self.ledger.is_some() { end } else { 0 });
+        let begin = self.slots_of(begin.max(asked) * self.length()).0;
         let hollow = self.targets((begin, end)).filter(|it| self.is_hollow(*it));
         let most = hollow.count() as u64;
         ensure(self.fields.gaps <= most, || {
@@ -364,10 +381,13 @@ impl Chart<'_> {
         let mut hollow = 0;
         let mut at = 0;
         for target in self.targets((first, end)) {
-            let open = target.0 * self.length;
-            let asked = |slot| self.seen().any(|candles| candles.asked.contains(&slot));
+            let open = target.0 * self.length();
+            let asked = |slot| {
+                let mut seen = self.seen();
+                self.ledger.is_none() || seen.any(|candles| candles.asked.contains(&slot))
+            };
             if let Some(slot) = (target.0..target.1).find(|slot| !asked(*slot)) {
-                let slot = slot * self.length;
+                let slot = slot * self.length();
                 return Err(format!("complete, but {slot} was never answered"));
             }
             while self.rows.get(at).is_some_and(|row| row.0 < open) {
@@ -382,7 +402,7 @@ impl Chart<'_> {
             }
             hollow += u64::from(self.is_hollow(target));
         }
-        let is_sharp = self.span.0 == self.span.1 && self.present.0 == self.present.1;
+        let is_sharp = self.span.0 == self.span.1 && self.present().0 == self.present().1;
         if self.ask.from.is_some() && is_sharp && hollow != self.fields.gaps {
             return Err(format!("{hollow} gaps, not {}", self.fields.gaps));
         }
@@ -399,13 +419,13 @@ impl Chart<'_> {
             ..0 => 0,
             to => candle_at(self.ask.interval, to.min(LAST_TIME)).1,
         };
-        if behind + (REREAD * self.length) > self.clock.1 {
+        if behind + (REREAD * self.length()) > self.clock.1 {
             return Err(format!("it {why} {to} is not past what is read again"));
         }
         for (open, figures) in self.rows {
             let (start, behind) = self.slots_of(*open);
-            let row = |slot| self.truth.row(self.ask.market, self.base, slot);
-            let rows = (start..behind).filter_map(row).map(|row| row.figures.clone());
+            let row = |slot| self.truth.row(self.ask.market, self.base(), slot);
+            let rows = (start..behind).filter_map(row).map(|row| row.figures().clone());
             let rows: Vec<_> = rows.collect();
             let right = (!rows.is_empty()).then(|| roll_up(&rows));
             if right.as_ref().is_some_and(|right| right != figures) {
@@ -418,33 +438,33 @@ impl Chart<'_> {
     /// The closed slots that a complete answer holds for certain: first, and behind the last.
     fn range(&self) -> Option<(i64, i64)> {
         let ask = self.ask;
-        let target_end = |time: i64| candle_at(ask.interval, time).1 / self.length;
-        let mut end = self.present.0;
+        let target_end = |time: i64| candle_at(ask.interval, time).1 / self.length();
+        let mut end = self.present().0;
         if let Some(to) = ask.to {
             end = end.min(target_end(to.clamp(-1, LAST_TIME)));
         }
         if self.fields.next.is_some() {
             end = end.min(target_end(self.rows.last()?.0));
         }
-        let kept = (self.present.1 - self.keep + 1).max(0);
+        let kept = (self.present().1 - self.keep + 1).max(0);
         let first = match (ask.from, self.rows.first()) {
-            (Some(from), _) => (from.max(0) + self.length - 1).div_euclid(self.length),
-            (None, Some((open, _))) if self.rows.len() >= ask.limit => open / self.length,
+            (Some(from), _) => (from.max(0) + self.length() - 1).div_euclid(self.length()),
+            (None, Some((open, _))) if self.rows.len() >= ask.limit => open / self.length(),
             (None, row) => {
                 // As many candles back from the end as were asked for.
-                let mut open = ask.to.unwrap_or(i64::MAX).min(self.present.1 * self.length);
+                let mut open = ask.to.unwrap_or(i64::MAX).min(self.present().1 * self.length());
                 for _ in 0..ask.limit.min(5000) {
-                    if open / self.length <= kept {
+                    if open / self.length() <= kept {
                         break;
                     }
                     open = candle_at(ask.interval, open).0 - 1;
                 }
-                let back = ((open + 1).div_euclid(self.length) + 1).max(kept);
-                row.map_or(back, |row| back.min(row.0 / self.length))
+                let back = ((open + 1).div_euclid(self.length()) + 1).max(kept);
+                row.map_or(back, |row| back.min(row.0 / self.length()))
             }
         };
         // Whole candles of the asked interval only.
-        let (start, behind) = self.slots_of(first * self.length);
+        let (start, behind) = self.slots_of(first * self.length());
         Some((if start == first { first } else { behind }, end))
     }
 }

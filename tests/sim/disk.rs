@@ -324,7 +324,7 @@ impl World {
         let candles = candles.get(&(market, name.interval.name()));
         let words = candles.and_then(|candles| candles.said.get(&slot));
         let words = words.into_iter().flatten();
-        words.map(|(_, _, row)| row.figures.clone()).collect()
+        words.map(|(_, _, row)| row.figures().clone()).collect()
     }
 
     /// After the end: the last word on each candle that is kept is on disk.
@@ -348,7 +348,7 @@ impl World {
                     let Some(sure) = words.iter().rposition(|it| it.1 == Closed::Yes) else {
                         continue;
                     };
-                    let last: Vec<_> = words[sure..].iter().map(|it| &it.2.figures).collect();
+                    let last: Vec<_> = words[sure..].iter().map(|it| it.2.figures()).collect();
                     let shown = kept.candles.get(slot).map(figures);
                     let is_last = shown.as_ref().is_some_and(|shown| last.contains(&shown));
                     if !kept.covered.contains(slot) || !is_last {
@@ -380,7 +380,7 @@ pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Dis
             let shown = kept.candles.get(slot).map(figures);
             let words = before.said.get(slot).into_iter().flatten();
             let mut rows = words.map(|(_, _, row)| row);
-            if let Some(row) = rows.find(|row| Some(&row.figures) == shown.as_ref()) {
+            if let Some(row) = rows.find(|row| Some(row.figures()) == shown.as_ref()) {
                 candles.said.insert(*slot, vec![(0, Closed::Yes, row.clone())]);
             }
         }

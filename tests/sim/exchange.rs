@@ -6,22 +6,24 @@
 //! them out. It knows the daemon's bytes and nothing else of it.
 
 use super::ledger::{Moment, Page, Said, Word};
-use super::trace::{Verdict, ensure};
+use super::trace::ensure;
 use super::truth::{Figures, Row, Truth, figures_of};
 use super::weather::{Address, Fault, Places, SECOND, Weather};
 use crate::support::Rng;
 use crate::support::message::parse_head;
 use crate::support::naive::{STORED, length_ms};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// More often a page of candles is not asked, whatever goes wrong: by clients, and for itself.
-const MOST_A_MINUTE: usize = 40;
+pub const MOST_A_MINUTE: usize = 40;
 
-/// The weight that the exchange takes in a minute, and in which time.
-const BUDGET: (u64, u64) = (6000, 60 * SECOND);
+/// The weight that the exchange takes in a minute.
+const BUDGET: u64 = 6000;
+
+pub const MINUTE: u64 = 60 * SECOND;
 
 /// What happens to the daemon's end of a connection.
 #[derive(Clone, Debug)]
@@ -136,38 +138,36 @@ pub struct Exchange {
     pub beat: Option<u64>,
     /// What its clock says when the answer at hand is made.
     pub date_ms: i64,
-    /// When each target was asked in the last minute.
-    pub asked: HashMap<String, VecDeque<u64>>,
     /// What was asked of it, under each of its names.
     pub scale: Rc<RefCell<Scale>>,
 }
 
-/// The exchange's count of what it is asked from one address.
+/// The exchange's count of what it is asked from one address in a minute.
 #[derive(Debug, Default)]
 pub struct Scale {
-    /// What was asked in the time of the budget: when, and its weight.
-    weighed: VecDeque<(u64, u64)>,
+    /// When, for how many units, and what.
+    asked: VecDeque<(u64, u64, String)>,
+    /// What was asked before, as far as anybody can see, was asked by somebody else, or under another name.
+    pub since: u64,
 }
 
 impl Scale {
-    /// What was asked under another name of the host does not count.
-    pub fn renamed(&mut self) {
-        self.weighed.clear();
+    /// Something is asked. How often it was, within a minute.
+    pub fn note(&mut self, target: &str, units: u64, now: u64) -> usize {
+        self.asked.push_back((now, units, target.to_string()));
+        while self.asked.front().is_some_and(|(at, ..)| at + MINUTE <= now) {
+            self.asked.pop_front();
+        }
+        match target.contains("/klines?") {
+            true => self.asked.iter().filter(|(.., it)| it == target).count(),
+            false => 0,
+        }
     }
 
-    /// Weighs a request. An error if there are too many.
-    fn weigh(&mut self, task: &Task, now: u64) -> Verdict {
-        let weight = match task {
-            Task::Tickers(weight) => *weight,
-            Task::Markets => 20,
-            Task::Candles { .. } => 2,
-            Task::Time | Task::Unknown => 1,
-        };
-        let (most, span) = BUDGET;
-        self.weighed.push_back((now, weight));
-        self.weighed.retain(|(at, _)| at + span > now);
-        let sum: u64 = self.weighed.iter().map(|(_, weight)| weight).sum();
-        ensure(sum <= most, || format!("{sum} units of {most} are spent in a minute"))
+    /// The units since then.
+    pub fn sum(&self, since: u64) -> u64 {
+        let asked = self.asked.iter().filter(|(at, ..)| *at >= since);
+        asked.map(|(_, units, _)| units).sum()
     }
 }
 
@@ -233,15 +233,12 @@ impl Exchange {
             return Err("a request without Host".to_string());
         }
         let task = self.truth.read(target);
-        self.scale.borrow_mut().weigh(&task, now.us)?;
-        if matches!(task, Task::Candles { .. }) {
-            let asked = self.asked.entry(target.to_string()).or_default();
-            asked.push_back(now.us);
-            asked.retain(|at| at + 60 * SECOND > now.us);
-            if asked.len() > MOST_A_MINUTE {
-                return Err(format!("{target} is asked {} times in a minute", asked.len()));
-            }
-        }
+        let mut scale = self.scale.borrow_mut();
+        let times = scale.note(target, task.units(), now.us);
+        let sum = scale.sum(scale.since);
+        drop(scale);
+        ensure(sum <= BUDGET, || format!("{sum} units of {BUDGET} are spent in a minute"))?;
+        ensure(times <= MOST_A_MINUTE, || format!("{target} is asked {times} times in a minute"))?;
         let place = self.places.at(self.conns[conn].place, now.us);
         if weather == Weather::Unreachable || place == Address::Silent {
             self.conns[conn].in_flight = Some(InFlight::unanswered(task, sent));
@@ -510,6 +507,16 @@ pub enum Task {
 }
 
 impl Task {
+    /// The weight of the request.
+    pub fn units(&self) -> u64 {
+        match self {
+            Task::Tickers(units) => *units,
+            Task::Markets => 20,
+            Task::Candles { .. } => 2,
+            Task::Time | Task::Unknown => 1,
+        }
+    }
+
     pub fn is_tickers(&self) -> bool {
         matches!(self, Task::Tickers(_))
     }
@@ -533,7 +540,8 @@ impl Truth {
             pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
         };
         let number = |name: &str| parameter(name).and_then(|value| value.parse::<i64>().ok());
-        match path {
+        match path.find("/api").map_or(path, |at| &path[at..]) {
+            "/api/v3/ticker/24hr" if parameter("symbol").is_some() => Task::Tickers(2),
             // Whichever markets are asked for, all are told.
             "/api/v3/ticker/24hr" => match parameter("symbols").map(|ids| ids.split(',').count()) {
                 Some(0..=20) => Task::Tickers(2),
@@ -633,9 +641,8 @@ impl Truth {
         let last = to.div_euclid(length);
         // What it tells of, as things stand: what lies behind the cut it does not.
         let mut told = (first, last.min(clock.div_euclid(length)));
-        let mut rows: Vec<Rc<Row>> = (told.0..=told.1)
-            .filter_map(|slot| self.row_at(market, interval, slot, clock))
-            .collect();
+        let mut rows: Vec<Rc<Row>> =
+            self.rows((market, interval), (from.max(0), to), clock).collect();
         // Silence is about all that was asked.
         let silent = fault == Some(Fault::EmptyList) || rng.chance(self.habits.silent, 1000);
         if silent && self.may_be_silent(market, interval, &rows, us) {
@@ -724,7 +731,7 @@ fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<Figures>) {
 
 /// A row that no market can have: one of its figures is wrong, or its time.
 fn bend_row(row: &Row, rng: &mut Rng) -> String {
-    let mut parts = row.figures.each_ref().map(|figure| format!("\"{figure}\""));
+    let mut parts = row.figures().each_ref().map(|figure| format!("\"{figure}\""));
     let (mut time, end) = (row.open_ms, row.open_ms + 1);
     let wrong = match rng.below(8) {
         0 => Some((1, "\"0.00000001\"")),

@@ -320,7 +320,7 @@ impl World {
         let range = ask.from.unwrap_or(0) / length..=ask.to.unwrap_or(0) / length;
         range.into_iter().find_map(|slot| {
             let right = truth.row(0, ask.interval, slot);
-            let right = right.as_ref().map(|row| &row.figures);
+            let right = right.as_ref().map(|row| row.figures());
             let shown = rows.iter().find(|(open, _)| *open == slot * length);
             let shown = shown.map(|(_, figures)| figures);
             let is_right = shown == right || (right.is_none() && !is_provable);

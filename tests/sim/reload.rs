@@ -332,7 +332,7 @@ impl World {
             if host(old) != host(new) {
                 // It is another exchange as far as anyone can see, with a budget of its own.
                 self.schedules[at].not_before = 0;
-                self.exchanges[at].scale.borrow_mut().renamed();
+                self.exchanges[at].scale.borrow_mut().since = now;
             }
             ledger.set_ages(us(new.stale_after), us(new.frozen_after), now);
             ledger.has_left |= limits.candle_series < series;

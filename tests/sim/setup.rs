@@ -17,7 +17,6 @@ use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
-use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
@@ -344,7 +343,6 @@ fn add_source(
         dribbles: rng.chance(1, 3),
         beat: (theme == Theme::WideAndLong).then_some(500_000),
         date_ms: 0,
-        asked: HashMap::new(),
         scale: match source {
             3 => world.exchanges[2].scale.clone(),
             _ => Rc::default(),

@@ -40,9 +40,12 @@ use crate::support::chance::mix;
 use crate::support::generated::{GeneratedMarket, UNIT};
 use crate::support::naive::{length_ms, plain};
 use crate::support::{FIGURES, Json, Rng};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
+
+const MINUTE_MS: i64 = 60_000;
 
 /// Closed candles that are read again: a row is final so many slots after its close.
 pub const REREAD: i64 = 2;
@@ -70,12 +73,36 @@ pub struct Habits {
     pub late: i64,
     /// One in so many rows is revised; 0: none.
     pub revised: u64,
-    /// By market: of a thousand slots in so many something is traded.
-    pub traded: Vec<u64>,
+    /// How long after its end a revised row is final; `None`: until shortly before it is read again.
+    pub booked_ms: Option<i64>,
+    /// When each market is traded.
+    pub traded: Vec<Trading>,
     /// Whether the history of a market that is away is refused.
     pub refuses: bool,
     /// When its markets were first traded, by its clock.
     pub born_ms: Option<i64>,
+}
+
+/// The minutes in which a market is traded.
+#[derive(Clone)]
+pub enum Trading {
+    Always,
+    /// So many of a thousand.
+    Often(u64),
+    /// So many of a thousand in two of five hours, and none in the others.
+    Pausing(u64),
+    /// Those for which this is true.
+    In(Rc<dyn Fn(i64) -> bool>),
+}
+
+impl std::fmt::Debug for Trading {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trading::Always => f.write_str("always"),
+            Trading::Often(often) | Trading::Pausing(often) => write!(f, "{often}"),
+            Trading::In(_) => f.write_str("by a rule"),
+        }
+    }
 }
 
 impl Habits {
@@ -90,7 +117,13 @@ impl Habits {
             cut: (rng.chance(1, 4)).then(|| (LEAST_PAGE + rng.below(400)) as usize),
             late: some(rng, &[500, LATE_MS as u64]) as i64,
             revised: *rng.pick(&[0, 0, 2, 8]),
-            traded: (0..markets).map(|_| *rng.pick(&[1000, 1000, 1000, 960, 500, 60])).collect(),
+            booked_ms: None,
+            traded: (0..markets)
+                .map(|_| match *rng.pick(&[1000, 1000, 1000, 960, 500, 60]) {
+                    1000 => Trading::Always,
+                    often => Trading::Often(often),
+                })
+                .collect(),
             refuses: rng.chance(1, 2),
             born_ms: None,
         }
@@ -188,19 +221,46 @@ impl Truth {
         if self.state(market, span.start) != Some(true) && !self.changes.iter().any(opens) {
             return false;
         }
-        let of_a_thousand = match (interval, self.habits.traded[market]) {
-            ("1m", part) => part,
-            // An hour without a trade is rare, and so is a day.
-            ("1h", part @ ..100) => 850 + part,
-            _ => 1000,
-        };
-        self.chance(market, length, slot, 1) % 1000 < of_a_thousand
+        self.first_trade(market, span).is_some()
     }
 
-    /// When a slot's row is final, by the exchange's clock.
-    pub fn final_at(interval: &'static str, slot: i64) -> i64 {
+    /// When something is first traded in this span of minutes, but for the changes of the list.
+    fn first_trade(&self, market: usize, span: Range<i64>) -> Option<i64> {
+        let is_in = |minute: &i64| {
+            let chance = || self.chance(market, MINUTE_MS, *minute, 1) % 1000;
+            match &self.habits.traded[market] {
+                Trading::Always => true,
+                Trading::Often(often) => chance() < *often,
+                Trading::Pausing(often) => minute.div_euclid(60) % 5 < 2 && chance() < *often,
+                Trading::In(is_in) => is_in(*minute),
+            }
+        };
+        let mut minutes = span.start.div_euclid(MINUTE_MS)..span.end.div_euclid(MINUTE_MS);
+        let minute = minutes.find(is_in)?;
+        let late = match &self.habits.traded[market] {
+            Trading::Always | Trading::In(_) => 0,
+            _ => (self.chance(market, MINUTE_MS, minute, 2) % 1000) as i64 * MINUTE_MS / 1250,
+        };
+        Some(minute * MINUTE_MS + late)
+    }
+
+    /// The last moment up to this one in which a market was traded, by the exchange's clock.
+    pub fn last_trade(&self, market: usize, clock: i64) -> Option<i64> {
+        let now = clock.div_euclid(MINUTE_MS);
+        let born = self.habits.born_ms.unwrap_or(0).div_euclid(MINUTE_MS);
+        (born..=now).rev().find_map(|minute| {
+            let span = minute * MINUTE_MS..(minute + 1) * MINUTE_MS;
+            let end = span.end;
+            let first = self.first_trade(market, span).filter(|first| *first <= clock);
+            first.filter(|_| self.traded(market, "1m", minute)).map(|_| end.min(clock))
+        })
+    }
+
+    /// Whether the row that opens then is final by this clock of the exchange.
+    pub fn is_final(&self, interval: &'static str, open_ms: i64, clock: i64) -> bool {
         let length = length_ms(interval).expect("stored");
-        (slot + 1 + REREAD) * length - FINAL_BEFORE_MS
+        let after = self.habits.booked_ms.unwrap_or(REREAD * length - FINAL_BEFORE_MS);
+        clock >= open_ms + length + after
     }
 
     /// The final row of a slot.
@@ -221,11 +281,7 @@ impl Truth {
         }
         let length = length_ms(interval).expect("stored");
         let open = slot * length;
-        let first_trade = match self.habits.traded[market] {
-            1000 => open,
-            _ => open + (self.chance(market, length, slot, 2) % 1000) as i64 * length / 1250,
-        };
-        if clock < first_trade {
+        if self.first_trade(market, open..open + length).is_none_or(|first| clock < first) {
             return None;
         }
         let row = self.brain.row(market, interval, slot, clock);
@@ -233,11 +289,29 @@ impl Truth {
             0 => false,
             part => self.chance(market, length, slot, 3).is_multiple_of(part),
         };
-        let is_draft = (open + length..Self::final_at(interval, slot)).contains(&clock);
+        let is_draft = clock >= open + length && !self.is_final(interval, open, clock);
         Some(match is_revised && is_draft {
             true => Rc::new(draft(&row)),
             false => row,
         })
+    }
+
+    /// The rows that open in a span of time, both ends included, as they were then.
+    pub fn rows(
+        &self,
+        (market, interval): (usize, &'static str),
+        (from, to): (i64, i64),
+        clock: i64,
+    ) -> impl Iterator<Item = Rc<Row>> {
+        let length = length_ms(interval).expect("stored");
+        let from = from.max(self.habits.born_ms.unwrap_or(0));
+        let slots = (from + length - 1).div_euclid(length)..=to.min(clock).div_euclid(length);
+        slots.filter_map(move |slot| self.row_at(market, interval, slot, clock))
+    }
+
+    /// The price of the last trade.
+    pub fn last_price(&self, market: usize, clock: i64) -> Option<u64> {
+        Some(self.brain.markets[market].price(self.last_trade(market, clock)?))
     }
 
     /// Whether a silent answer about these slots would be within what heals; takes note of it.
@@ -265,13 +339,11 @@ impl Truth {
 
 /// A row as it is told before the last trades are booked: less volume, and another close.
 fn draft(row: &Row) -> Row {
-    let [open, high, low, close, volume] = &row.figures;
+    let [open, high, low, close, volume] = row.figures();
     let close = if close == high { low } else { high };
     let volume = plain(&format!("{volume}e-1"));
-    row_of(&format!(
-        "[{},\"{open}\",\"{high}\",\"{low}\",\"{close}\",\"{volume}\",0,\"0\",0,\"0\",\"0\",\"0\"]",
-        row.open_ms
-    ))
+    let begin = format!("[{},\"{open}\",\"{high}\",\"{low}\",\"{close}\"", row.open_ms);
+    Row::new(row.open_ms, format!("{begin},\"{volume}\",0,\"0\",0,\"0\",\"0\",\"0\"]"))
 }
 
 /// The markets that have candles: base, quote, and the price around which each moves.
@@ -328,13 +400,36 @@ pub struct Ticker {
     pub figures: Figures,
 }
 
-/// One candle as it is sent, and what it says: open, high, low, close, volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One candle as it is sent.
+#[derive(Clone, Debug)]
 pub struct Row {
     pub open_ms: i64,
     pub text: String,
-    pub figures: [String; 5],
+    figures: OnceCell<[String; 5]>,
 }
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Row) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Row {
+    pub fn new(open_ms: i64, text: String) -> Row {
+        Row { open_ms, text, figures: OnceCell::new() }
+    }
+
+    /// What it says: open, high, low, close, volume.
+    pub fn figures(&self) -> &[String; 5] {
+        self.figures.get_or_init(|| {
+            let json = Json::parse(&self.text).expect("a row is JSON");
+            [1, 2, 3, 4, 5].map(|at| plain(json[at].text().expect("a number")))
+        })
+    }
+}
+
+/// So many rows are remembered at most.
+const MOST_ROWS: usize = 100_000;
 
 /// By seed, market, interval and slot.
 type Rows = HashMap<(u64, usize, &'static str, i64), Rc<Row>>;
@@ -348,6 +443,8 @@ thread_local! {
 pub struct Brain {
     seed: u64,
     pub markets: Vec<GeneratedMarket>,
+    /// So many of them have candles.
+    with_candles: usize,
 }
 
 impl Brain {
@@ -355,10 +452,15 @@ impl Brain {
     pub fn new(seed: u64, extra: usize) -> Brain {
         let traded = TRADED.iter().map(|(base, quote, level)| (base.to_string(), *quote, *level));
         let others = (0..extra).map(|n| (format!("W{n:03}"), "USDT", 1000 * UNIT));
-        let markets = traded.chain(others).enumerate().map(|(at, (base, quote, level))| {
+        Brain { with_candles: TRADED.len(), ..Brain::of(seed, traded.chain(others)) }
+    }
+
+    /// One with these markets, all of which have candles: base, quote, and the price around which each moves.
+    pub fn of(seed: u64, markets: impl Iterator<Item = (String, &'static str, u64)>) -> Brain {
+        let markets = markets.enumerate().map(|(at, (base, quote, level))| {
             GeneratedMarket::new(base, quote, level, mix(seed ^ mix(at as u64)))
         });
-        Brain { seed, markets: markets.collect() }
+        Brain { seed, markets: markets.collect(), with_candles: usize::MAX }
     }
 
     /// The market of that id.
@@ -380,19 +482,24 @@ impl Brain {
 
     /// Whether a market has candles at all.
     pub fn has_candles(&self, market: usize) -> bool {
-        market < TRADED.len()
+        market < self.with_candles
     }
 
     /// The candle of a slot that has begun at this time of the exchange's clock.
     pub fn row(&self, market: usize, interval: &'static str, slot: i64, at_ms: i64) -> Rc<Row> {
         let length = length_ms(interval).expect("a stored interval");
         let (open, made) = (slot * length, &self.markets[market]);
-        let made = || Rc::new(row_of(&made.kline(length, open, at_ms)));
+        let made = || Rc::new(Row::new(open, made.kline(length, open, at_ms)));
         if open + length > at_ms {
             return made();
         }
         let key = (self.seed, market, interval, slot);
-        ROWS.with_borrow_mut(|known| known.entry(key).or_insert_with(made).clone())
+        ROWS.with_borrow_mut(|known| {
+            if known.len() > MOST_ROWS {
+                known.clear();
+            }
+            known.entry(key).or_insert_with(made).clone()
+        })
     }
 
     /// The list's entry of a market: whether it is active, and the least worth of an order.
@@ -407,15 +514,4 @@ impl Brain {
 pub fn figures_of(text: &str) -> Figures {
     let json = Json::parse(text).expect("a ticker is JSON");
     Figures::of(|name| json.get(name).and_then(Json::text).map(str::to_string))
-}
-
-/// A row's text, taken apart.
-pub fn row_of(text: &str) -> Row {
-    let json = Json::parse(text).expect("a row is JSON");
-    let figure = |at: usize| plain(json[at].text().expect("a number"));
-    Row {
-        open_ms: json[0].integer().expect("an open time"),
-        text: text.to_string(),
-        figures: [figure(1), figure(2), figure(3), figure(4), figure(5)],
-    }
 }

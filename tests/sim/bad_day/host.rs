@@ -1,59 +1,50 @@
 //! A made-up exchange on a bad day: what is wrong with it and when, what it answers, and what it counts.
 //!
-//! Owns its markets with every trade of each from the first one on, made from a seed before the run: quotes and
-//! candles are sums over the same trades, so they never contradict each other. Owns its clock, what is wrong with it when, and its count of the units that it was asked
-//! for, over all sources that ask it. It never looks at what marketd makes of its answers.
+//! Owns what was traded there ([`Truth`]), what is wrong with it when, and its count of the units that it was
+//! asked for, over all sources that ask it. Quotes follow the trades that candles tell of, so the two never
+//! contradict each other. It never looks at what marketd makes of its answers.
 
+use super::super::exchange::{MINUTE, MOST_A_MINUTE, Scale, Task};
+use super::super::truth::{Brain, Habits, ListChange, Row, Trading, Truth};
+use super::super::weather::SECOND;
 use super::judge::{Fault, Judge};
 use crate::support::Rng;
+use crate::support::generated::{UNIT, decimal};
 use crate::support::message::{field, parse_head};
-use crate::support::naive::plain;
 use crate::virtual_time::{Request, Response};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::time::{Duration, UNIX_EPOCH};
-
-/// A page of candles is not asked for more often in a minute.
-const MOST_A_MINUTE: usize = 40;
-
-/// A budget is for so long.
-pub const WINDOW: u64 = 60_000_000;
 
 /// Tells how many units were asked for in this window.
 const USED: &str = "x-mbx-used-weight-1m";
 
 #[derive(Debug)]
 pub struct Host {
-    pub markets: Vec<Market>,
+    pub truth: Truth,
     pub spells: Vec<Spell>,
-    /// Units in any [`WINDOW`].
+    /// Units in any minute.
     pub budget: u64,
-    /// Its clock at the begin of the run.
-    pub begin_ms: i64,
     /// Whether its answers have a `Date`.
     pub has_date: bool,
     /// The tag of its market list, if it has one, and how often it was sent whole.
     pub tag: Option<&'static str>,
     pub lists_sent: u64,
-    /// Requests for candles: market, length, first and last open time.
-    pub asked: Vec<Page>,
-    /// Those of the last minute, and how often one may be asked for in it.
-    recent: VecDeque<(u64, Page)>,
+    /// Requests for candles: market, interval, first and last open time.
+    pub asked: Vec<(usize, &'static str, i64, i64)>,
+    /// What it was asked in the last minute, and how often for one page of candles at most.
+    scale: Scale,
     pub most_a_minute: usize,
-    /// Units asked for, and when.
-    spent: VecDeque<(u64, u64)>,
+    /// Rows that were told before they were final: market, interval, open time.
+    pub drafts: HashMap<(usize, &'static str, i64), Vec<Rc<Row>>>,
     /// By its `Retry-After`, nothing may be asked before.
     pub quiet_until: u64,
     reported: Option<Reported>,
-    /// When the daemon that asks began.
-    met: u64,
     /// The last window in which others have spent, and how many units.
     spent_by_others: (u64, u64),
     /// Answers of a kind that each spell has bent or refused.
     bent: BTreeMap<usize, u64>,
 }
-
-/// A page of candles: market, length of a slot, first and last open time.
-pub type Page = (usize, i64, i64, i64);
 
 /// What the exchange last said was used in a window.
 #[derive(Clone, Copy, Debug)]
@@ -66,26 +57,35 @@ struct Reported {
 }
 
 impl Host {
+    /// One whose markets, numbered from `first` on, were traded like this since they were born.
     pub fn new(
-        markets: Vec<Market>,
-        spells: Vec<Spell>,
+        (first, traded): (usize, Vec<Trading>),
+        (born_ms, begin_ms): (i64, i64),
         budget: u64,
-        begin_ms: i64,
         rng: &mut Rng,
     ) -> Host {
+        let numbers = first..first + traded.len();
+        let markets = numbers.map(|at| (format!("M{at:02}"), "USDT", 500 * UNIT));
+        let brain = Rc::new(Brain::of(rng.next(), markets));
+        let habits = Habits {
+            revised: 1,
+            booked_ms: Some(BOOKED_MS),
+            traded,
+            refuses: true,
+            born_ms: Some(born_ms),
+            ..Habits::default()
+        };
         Host {
-            markets,
-            spells,
+            truth: Truth::new(brain, habits, begin_ms),
+            spells: Vec::new(),
             budget,
-            begin_ms,
             has_date: rng.chance(3, 4),
             tag: None,
             lists_sent: 0,
             asked: Vec::new(),
-            recent: VecDeque::new(),
+            scale: Scale::default(),
             most_a_minute: MOST_A_MINUTE,
-            spent: VecDeque::new(),
-            met: 0,
+            drafts: HashMap::new(),
             quiet_until: 0,
             reported: None,
             spent_by_others: (0, 0),
@@ -95,12 +95,33 @@ impl Host {
 
     /// Another daemon has not read what the last one was told.
     pub fn is_met_anew(&mut self, us: u64) {
-        (self.quiet_until, self.reported, self.met) = (0, None, us);
+        (self.quiet_until, self.reported, self.scale.since) = (0, None, us);
     }
 
     /// Its clock.
     pub fn clock(&self, us: u64) -> i64 {
-        self.begin_ms + (us / 1000) as i64
+        self.truth.clock(us)
+    }
+
+    /// The symbol of a market.
+    pub fn symbol(&self, market: usize) -> String {
+        self.truth.brain.markets[market].symbol()
+    }
+
+    /// How many markets it ever had.
+    pub fn count(&self) -> usize {
+        self.truth.brain.markets.len()
+    }
+
+    /// Removes a market for good.
+    pub fn remove(&mut self, market: usize, at_ms: i64) {
+        let change = ListChange { at_ms, market, active: None, lingers: false, least: 1 };
+        self.truth.changes.push(change);
+    }
+
+    /// Whether a market is never removed.
+    pub fn stays(&self, market: usize) -> bool {
+        self.truth.changes.iter().all(|change| change.market != market)
     }
 
     /// The spells that are on, with their places.
@@ -149,36 +170,30 @@ impl Host {
         (until <= us).then_some(until)
     }
 
-    /// What a target asks for, and what that costs.
-    pub fn read(target: &str) -> (Kind, u64) {
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        match path.rsplit('/').next().unwrap_or_default() {
-            "klines" => (Kind::Candles, 2),
-            "exchangeInfo" => (Kind::List, 20),
-            "time" => (Kind::Clock, 1),
-            _ if query.is_empty() => (Kind::Quotes, 80),
-            _ => (Kind::Quotes, 2),
-        }
-    }
-
     /// A request has arrived: counts it. What the exchange has reported as used counts until the end of
     /// the window.
-    fn weigh(&mut self, target: &str, sent: u64, us: u64, judge: &mut Judge) -> u64 {
-        let (_, units) = Host::read(target);
-        self.spent.push_back((us, units));
-        while self.spent.front().is_some_and(|(at, _)| at + WINDOW <= us) {
-            self.spent.pop_front();
-        }
+    fn weigh(
+        &mut self,
+        (target, task): (&str, &Task),
+        sent: u64,
+        us: u64,
+        judge: &mut Judge,
+    ) -> u64 {
+        let (units, window) = (task.units(), us / MINUTE * MINUTE);
+        // Several sources ask for the same pages.
+        let asked = target.find("/api").map_or(target, |at| &target[at..]);
+        let same = self.scale.note(asked, units, us);
+        judge.check(same <= self.most_a_minute, Fault::Hammered, us, || {
+            format!("{target} is asked for {same} times in a minute")
+        });
         // What a killed daemon has spent nobody knows but the exchange, which counts by whole windows.
-        let known = self.met.min(us / WINDOW * WINDOW);
-        let sum = self.spent.iter().filter(|(at, _)| *at >= known);
-        let sum: u64 = sum.map(|(_, units)| units).sum();
+        let sum = self.scale.sum(self.scale.since.min(window));
         let budget = self.budget;
         judge.check(sum <= budget, Fault::OverBudget, us, || {
             format!("{target} makes {sum} of {budget} units in a window")
         });
         if let Some(it) =
-            self.reported.as_mut().filter(|it| it.window == us / WINDOW && sent > it.at)
+            self.reported.as_mut().filter(|it| it.window == us / MINUTE && sent > it.at)
         {
             it.since += units;
             let (used, since) = (it.used, it.since);
@@ -188,10 +203,7 @@ impl Host {
                 )
             });
         }
-        let window = us / WINDOW * WINDOW;
-        let own = self.spent.iter().filter(|(at, _)| *at >= window);
-        let own: u64 = own.map(|(_, units)| units).sum();
-        own + self.others(us)
+        self.scale.sum(window) + self.others(us)
     }
 
     /// What other programs have spent in this window.
@@ -200,7 +212,7 @@ impl Host {
             Ill::OtherProgram { percent } => percent,
             _ => 0,
         });
-        let (window, units) = (us / WINDOW, self.budget * percents.sum::<u64>() / 100);
+        let (window, units) = (us / MINUTE, self.budget * percents.sum::<u64>() / 100);
         // What was spent stays so until the window ends.
         self.spent_by_others = match self.spent_by_others {
             (known, most) if known == window => (window, units.max(most)),
@@ -216,7 +228,7 @@ impl Host {
         self.quiet_until = self.quiet_until.max(us + number("Retry-After") * 1_000_000);
         let (used, window) = (number(USED), number("X-Window"));
         let is_known = |it: &Reported| it.window == window && it.used + it.since >= used;
-        if window == us / WINDOW && !self.reported.as_ref().is_some_and(is_known) {
+        if window == us / MINUTE && !self.reported.as_ref().is_some_and(is_known) {
             self.reported = Some(Reported { window, used, at: us, since: 0 });
         }
     }
@@ -230,8 +242,8 @@ impl Host {
             return Response::Silence;
         }
         let target = &request.target;
-        let used = self.weigh(target, request.sent_us, us, judge);
-        let (kind, _) = Host::read(target);
+        let (kind, task) = (Kind::of(target), self.truth.read(target));
+        let used = self.weigh((target, &task), request.sent_us, us, judge);
         let clock = self.clock(us);
         let refusal = self.refusal(kind, us);
         let (mut status, mut body) = match refusal {
@@ -239,10 +251,10 @@ impl Host {
                 (status, "{\"code\":-1003,\"msg\":\"Too many requests.\"}".to_string())
             }
             Some((status, _)) => (status, "<html>down</html>".to_string()),
-            None => self.tell(request, kind, us, judge),
+            None => self.tell(request, kind, task, us),
         };
         // In which window it counts.
-        let mut fields = format!("{USED}: {used}\r\nX-Window: {}\r\n", us / WINDOW);
+        let mut fields = format!("{USED}: {used}\r\nX-Window: {}\r\n", us / MINUTE);
         if let Some(tag) = self.tag.filter(|_| kind == Kind::List && status == 200) {
             fields.push_str(&format!("ETag: {tag}\r\n"));
             if field(&request.fields, "If-None-Match") == Some(tag) {
@@ -297,12 +309,17 @@ impl Host {
         *count == 1
     }
 
-    fn tell(&mut self, request: &Request, kind: Kind, us: u64, judge: &mut Judge) -> (u16, String) {
-        match kind {
-            Kind::Clock => self.tell_time(us),
-            Kind::List => self.tell_list(us),
-            Kind::Quotes => self.tell_tickers(request.parameter("symbol"), us),
-            Kind::Candles => self.tell_candles(request, us, judge),
+    fn tell(&mut self, request: &Request, kind: Kind, task: Task, us: u64) -> (u16, String) {
+        match (kind, task) {
+            (Kind::Clock, _) => self.tell_time(us),
+            (Kind::List, _) => self.tell_list(us),
+            (Kind::Quotes, _) => self.tell_tickers(request.parameter("symbol"), us),
+            (_, Task::Candles { market, interval, from, to, limit })
+                if self.truth.state(market, self.clock(us)).is_some() =>
+            {
+                self.tell_candles((market, interval), (from, to), limit, us)
+            }
+            _ => unknown(),
         }
     }
 
@@ -332,8 +349,9 @@ impl Host {
                 most = left;
             }
         }
-        let items = self.markets.iter().filter(|market| clock < market.gone_ms).take(most);
-        let items: Vec<String> = items.map(listing).collect();
+        let listed = self.truth.list(clock).into_iter().take(most);
+        let items = listed.map(|(market, _)| self.truth.brain.listing(market, true, 1));
+        let items: Vec<String> = items.collect();
         (200, format!("{{\"symbols\":[{}]}}", items.join(",")))
     }
 
@@ -349,25 +367,24 @@ impl Host {
                 _ => {}
             }
         }
-        let ticker = |(at, market): (usize, &Market)| {
+        let ticker = |(at, _): (usize, bool)| {
             let off_ms = if at == 0 { off_ms + one_off_ms } else { off_ms };
             let time = match undated {
                 true => "\"soon\"".to_string(),
                 false => (clock + off_ms).to_string(),
             };
-            let (price, volume) = (market.last(clock).unwrap_or(0), market.volume(clock));
+            let id = self.truth.brain.markets[at].id();
+            let price = decimal(self.truth.last_price(at, clock).unwrap_or(0));
+            // That of a day: it falls while nobody trades.
+            let traded = self.truth.last_trade(at, clock).unwrap_or(clock);
+            let volume = 2 * traded - clock;
             format!(
-                "{{\"symbol\":\"{}\",\"lastPrice\":\"{}\",\"volume\":\"{}.{:03}\",\"closeTime\":{time}}}",
-                market.id,
-                cents(price),
-                volume / 1000,
-                volume % 1000,
+                "{{\"symbol\":\"{id}\",\"lastPrice\":\"{price}\",\"volume\":\"{volume}\",\"closeTime\":{time}}}"
             )
         };
-        let listed = self.markets.iter().enumerate().filter(|(_, it)| clock < it.gone_ms);
-        let mut listed = listed.filter(|(_, market)| id.is_none_or(|id| market.id == id));
+        let mut listed = self.truth.list(clock).into_iter();
         match id {
-            Some(_) => match listed.next() {
+            Some(id) => match listed.find(|it| self.truth.brain.markets[it.0].id() == id) {
                 Some(market) => (200, ticker(market)),
                 None => unknown(),
             },
@@ -375,57 +392,41 @@ impl Host {
         }
     }
 
-    fn tell_candles(&mut self, request: &Request, us: u64, judge: &mut Judge) -> (u16, String) {
-        let id = request.parameter("symbol");
-        let number = |name: &str| request.parameter(name)?.parse::<i64>().ok();
-        let now = self.clock(us);
-        let mut markets = self.markets.iter();
-        let at = markets.position(|it| id == Some(&it.id) && now < it.gone_ms);
-        let length = super::judge::length_of(request.parameter("interval").unwrap_or_default());
-        let (Some(at), Some(from), Some(to)) = (at, number("startTime"), number("endTime")) else {
-            return unknown();
-        };
-        self.note_page((at, length, from, to), us, judge);
-        let mut clock = now;
+    fn tell_candles(
+        &mut self,
+        (market, interval): (usize, &'static str),
+        (from, to): (i64, i64),
+        limit: usize,
+        us: u64,
+    ) -> (u16, String) {
+        self.asked.push((market, interval, from, to));
+        let mut clock = self.clock(us);
         let (mut most, mut keeps_newest, mut lacking) = (usize::MAX, false, None);
-        let limit = number("limit").unwrap_or(500) as usize;
-        let is_of = |of: Option<usize>| of.is_none_or(|of| of == at);
+        let is_of = |of: Option<usize>| of.is_none_or(|of| of == market);
         for (_, spell) in self.ills(us) {
             match spell.ill {
                 Ill::CandlesEmpty(of) if is_of(of) => return (200, "[]".to_string()),
                 Ill::CandlesFrozen(of) if is_of(of) => clock = self.clock(spell.from),
                 Ill::CandlesCut { rows, newest } => (most, keeps_newest) = (rows, newest),
-                Ill::CandleLacking(slot) if length == MINUTE_MS => lacking = Some(slot),
+                Ill::CandleLacking(minute) if interval == "1m" => {
+                    lacking = Some(minute * MINUTE_MS);
+                }
                 _ => {}
             }
         }
-        let market = &self.markets[at];
-        // Before the first trade there is nothing to look for.
-        let born = market.born_ms.div_euclid(length);
-        let first = (from + length - 1).div_euclid(length).max(born);
-        let last = to.min(clock).div_euclid(length);
-        let row = |slot| Some((slot * length, market.row(length, slot, clock)?));
-        let slots = (first..=last).filter(|slot| lacking != Some(*slot));
-        let mut rows: Vec<_> = slots.filter_map(row).take(limit).collect();
+        let rows = self.truth.rows((market, interval), (from, to), clock);
+        let rows = rows.filter(|row| lacking != Some(row.open_ms));
+        let mut rows: Vec<Rc<Row>> = rows.take(limit).collect();
         let behind = rows.len().saturating_sub(most);
         rows.drain(if keeps_newest { 0..behind } else { rows.len() - behind..rows.len() });
-        let rows = rows.into_iter().map(|(open_ms, [open, high, low, close, volume])| {
-            format!("[{open_ms},\"{open}\",\"{high}\",\"{low}\",\"{close}\",\"{volume}\",0]")
-        });
-        (200, format!("[{}]", rows.collect::<Vec<_>>().join(",")))
-    }
-
-    /// Nobody asks for one page again and again.
-    fn note_page(&mut self, page: Page, us: u64, judge: &mut Judge) {
-        self.asked.push(page);
-        self.recent.push_back((us, page));
-        while self.recent.front().is_some_and(|(at, _)| at + WINDOW <= us) {
-            self.recent.pop_front();
+        for row in &rows {
+            if !self.truth.is_final(interval, row.open_ms, clock) {
+                let told = self.drafts.entry((market, interval, row.open_ms)).or_default();
+                told.push(row.clone());
+            }
         }
-        let same = self.recent.iter().filter(|it| it.1 == page).count();
-        judge.check(same <= self.most_a_minute, Fault::Hammered, us, || {
-            format!("{page:?} is asked for {same} times in a minute")
-        });
+        let rows: Vec<&str> = rows.iter().map(|row| &*row.text).collect();
+        (200, format!("[{}]", rows.join(",")))
     }
 }
 
@@ -433,17 +434,6 @@ fn unknown() -> (u16, String) {
     (400, "{\"code\":-1121,\"msg\":\"Invalid symbol.\"}".to_string())
 }
 
-fn listing(market: &Market) -> String {
-    let (base, quote) = market.symbol.split_once('/').expect("a symbol has two assets");
-    format!(
-        "{{\"symbol\":\"{}\",\"status\":\"TRADING\",\"baseAsset\":\"{base}\",\"quoteAsset\":\"{quote}\",\
-         \"filters\":[]}}",
-        market.id
-    )
-}
-
-pub const SECOND: u64 = 1_000_000;
-pub const MINUTE: u64 = 60 * SECOND;
 pub const HOUR: u64 = 60 * MINUTE;
 
 /// What a request asks for.
@@ -453,6 +443,19 @@ pub enum Kind {
     Candles,
     List,
     Clock,
+}
+
+impl Kind {
+    /// That of a target.
+    pub fn of(target: &str) -> Kind {
+        let path = target.split('?').next().unwrap_or_default();
+        match path.rsplit('/').next().unwrap_or_default() {
+            "klines" => Kind::Candles,
+            "exchangeInfo" => Kind::List,
+            "time" => Kind::Clock,
+            _ => Kind::Quotes,
+        }
+    }
 }
 
 /// What a clock says instead of the time.
@@ -637,158 +640,9 @@ pub fn forecast(until: u64, rng: &mut Rng) -> Vec<Spell> {
     spells
 }
 
-/// At most one trade of a market happens in so much time.
-pub const CELL_MS: i64 = 20_000;
-
 pub const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// On bad days the last trade of a candle is booked so long after the candle's end.
-const LATE_MS: i64 = 55_000;
-
-/// One trade. Prices are in hundredths, amounts in thousandths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trade {
-    pub at_ms: i64,
-    pub price: u64,
-    pub amount: u64,
-}
-
-#[derive(Debug)]
-pub struct Market {
-    pub id: String,
-    pub symbol: String,
-    /// When the first trade may have been.
-    pub born_ms: i64,
-    /// By the time since then, in cells.
-    pub trades: Vec<Option<Trade>>,
-    /// Amounts of all trades up to the end of each cell.
-    pub sums: Vec<u64>,
-    /// The trades end here: the exchange has removed the market.
-    pub gone_ms: i64,
-    /// The last trade of a candle is booked so long after the candle's end.
-    pub late_ms: i64,
-}
-
-impl Market {
-    /// A market that is traded within this span of time: always, or in some hours alone.
-    pub fn any(at: usize, span: (i64, i64), rng: &mut Rng) -> Market {
-        let percent = *rng.pick(&[95, 95, 60, 6]);
-        // Nobody trades for hours.
-        let pauses = rng.chance(1, 3);
-        Market::new(at, span, rng, |begin, rng| {
-            rng.chance(percent, 100) && !(pauses && begin.div_euclid(HOUR_MS) % 5 > 1)
-        })
-    }
-
-    /// A market that is traded in those cells of this span of time.
-    pub fn new(
-        at: usize,
-        (born_ms, end_ms): (i64, i64),
-        rng: &mut Rng,
-        is_traded: impl Fn(i64, &mut Rng) -> bool,
-    ) -> Market {
-        let mut price = 1000 + rng.below(100_000);
-        let cells = (end_ms - born_ms) / CELL_MS;
-        let (mut trades, mut sums, mut sum) = (Vec::new(), Vec::new(), 0);
-        for cell in 0..cells {
-            let begin = born_ms + cell * CELL_MS;
-            let trade = is_traded(begin, rng).then(|| {
-                price = (price + rng.below(21)).saturating_sub(10).max(500);
-                let amount = 1 + rng.below(50_000);
-                Trade { at_ms: begin + rng.below(CELL_MS as u64) as i64, price, amount }
-            });
-            sum += trade.map_or(0, |trade| trade.amount);
-            trades.push(trade);
-            sums.push(sum);
-        }
-        let base = format!("M{at:02}");
-        Market {
-            id: format!("{base}USDT"),
-            symbol: format!("{base}/USDT"),
-            born_ms,
-            trades,
-            sums,
-            gone_ms: i64::MAX,
-            late_ms: LATE_MS,
-        }
-    }
-
-    fn cell(&self, at_ms: i64) -> usize {
-        let cell = (at_ms - self.born_ms).div_euclid(CELL_MS).max(0) as usize;
-        cell.min(self.trades.len())
-    }
-
-    /// The trades in this span of time, the end excluded.
-    fn within(&self, from_ms: i64, to_ms: i64) -> impl DoubleEndedIterator<Item = &Trade> {
-        let to_ms = to_ms.min(self.gone_ms);
-        let from = self.cell(from_ms);
-        let cells = &self.trades[from..(self.cell(to_ms) + 1).min(self.trades.len()).max(from)];
-        let trades = cells.iter().flatten();
-        trades.filter(move |trade| (from_ms..to_ms).contains(&trade.at_ms))
-    }
-
-    /// The last price before this time.
-    pub fn last(&self, at_ms: i64) -> Option<u64> {
-        self.within(i64::MIN / 2, at_ms).next_back().map(|trade| trade.price)
-    }
-
-    /// The amount that was traded in the 24 hours before this time.
-    pub fn volume(&self, at_ms: i64) -> u64 {
-        let upto = |ms: i64| match self.cell(ms.min(self.gone_ms)) {
-            0 => 0,
-            cell => self.sums[cell - 1],
-        };
-        let last: u64 =
-            self.within(at_ms - at_ms.rem_euclid(CELL_MS), at_ms).map(|it| it.amount).sum();
-        upto(at_ms) + last - upto(at_ms - DAY_MS)
-    }
-
-    /// Whether anything was traded in a slot.
-    pub fn traded(&self, length: i64, slot: i64) -> bool {
-        self.within(slot * length, (slot + 1) * length).next().is_some()
-    }
-
-    /// The candle of a slot as the exchange tells it at this time: open, high, low, close, volume.
-    pub fn row(&self, length: i64, slot: i64, at_ms: i64) -> Option<[String; 5]> {
-        let (open_ms, end_ms) = (slot * length, (slot + 1) * length);
-        let mut trades: Vec<&Trade> = self.within(open_ms, end_ms.min(at_ms)).collect();
-        let is_draft = (end_ms..end_ms + self.late_ms).contains(&at_ms);
-        if is_draft && trades.len() > 1 {
-            trades.pop();
-        }
-        let prices = || trades.iter().map(|trade| trade.price);
-        let volume: u64 = trades.iter().map(|trade| trade.amount).sum();
-        Some([
-            price(prices().next()?),
-            price(prices().max()?),
-            price(prices().min()?),
-            price(prices().next_back()?),
-            plain(&format!("{}.{:03}", volume / 1000, volume % 1000)),
-        ])
-    }
-
-    /// The final candle of a slot.
-    pub fn candle(&self, length: i64, slot: i64) -> Option<[String; 5]> {
-        self.row(length, slot, i64::MAX)
-    }
-
-    /// True if a candle of a slot was told with these figures at some time.
-    pub fn was_told(&self, length: i64, slot: i64, figures: &[String; 5]) -> bool {
-        let (open_ms, end_ms) = (slot * length, (slot + 1) * length);
-        let mut times = self.within(open_ms, end_ms).map(|trade| trade.at_ms + 1).rev();
-        let is = |at_ms: i64| self.row(length, slot, at_ms).as_ref() == Some(figures);
-        is(i64::MAX) || is(end_ms) || times.any(is)
-    }
-}
-
-/// Cents as an exchange writes them.
-pub fn cents(value: u64) -> String {
-    format!("{}.{:02}000000", value / 100, value % 100)
-}
-
-/// Cents as marketd writes them.
-pub fn price(value: u64) -> String {
-    plain(&cents(value))
-}
+/// The last trade of a candle is booked so long after the candle's end.
+const BOOKED_MS: i64 = 55_000;
