@@ -5,9 +5,9 @@
 #
 #     scripts/bad_day.sh [SEED]      default: 1
 #
-# Prints the requests of each source by kind, the number of charts and of log lines, and the number of errors:
-# requests over a budget or while the exchange refused, lost candles, false claims. If there is an error, the
-# first ones of each kind are printed, and the exit code is not 0.
+# Prints the requests of each source by kind, and the number of charts and of log lines. An error ends it: a
+# request over a budget or while the exchange refuses, a lost candle, a false claim. It is printed, and the exit
+# code is not 0.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -283,7 +283,7 @@ fn no_page_is_asked_again_and_again_and_all_is_known_in_ten_minutes() {
     for (what, backfill, markets, most) in costs {
         let is_alone = markets.len() == 1;
         let born = if what == "new" { 30 } else { 45 * 24 * 60 };
-        let mut world = World::born((now - born) * MINUTE_MS, backfill, markets, |_| {});
+        let mut world = World::at((true, (now - born) * MINUTE_MS), backfill, markets, |_| {});
         if what == "new" {
             world.run(20);
             let chart = world.newest(1000);

@@ -5,11 +5,12 @@
 #![cfg(feature = "sqlite")]
 
 mod ends;
-pub mod file;
+mod file;
 mod flood;
 mod outage;
 mod room;
 use crate::support;
+mod truth;
 
 use serde_json::{Value, json};
 use support::daemon::TempDir;

@@ -89,14 +89,11 @@ pub trait Peers {
         0
     }
 
-    /// A request leaves the core.
-    fn sees(&mut self, _request: &Request) {}
-
     /// A request has arrived.
     fn answer(&mut self, request: &Request, us: u64) -> Response;
 
-    /// The core reads an answer of this address.
-    fn was_read(&mut self, _address: SocketAddr, _bytes: &[u8], _us: u64) {}
+    /// The core reads an answer of this address, with this head.
+    fn was_read(&mut self, _address: SocketAddr, _head: &MessageHead, _us: u64) {}
 
     /// How long a job of the disk takes.
     fn job_us(&mut self) -> u64 {
@@ -167,6 +164,8 @@ pub struct VirtualTime<P> {
     posted: u64,
     links: HashMap<Key, Link>,
     answers: HashMap<Key, Vec<u8>>,
+    /// By the `Retry-After` that the core has read, nothing may be asked before.
+    quiet: HashMap<SocketAddr, u64>,
     jobs: VecDeque<(u64, DiskJob)>,
     /// The disk does nothing before.
     pub disk_from: u64,
@@ -204,6 +203,7 @@ impl<P: Peers> VirtualTime<P> {
             posted: 0,
             links: HashMap::new(),
             answers: HashMap::new(),
+            quiet: HashMap::new(),
             jobs: VecDeque::new(),
             disk_from: 0,
         }
@@ -232,6 +232,7 @@ impl<P: Peers> VirtualTime<P> {
         }
         self.jobs.clear();
         self.links.clear();
+        self.quiet.clear();
         self.mail.clear();
         self.answers.clear();
     }
@@ -383,7 +384,9 @@ impl<P: Peers> VirtualTime<P> {
         let mut words = head.first_line.split(' ').map(str::to_string);
         let (target, fields) = (words.nth(1).unwrap_or_default(), head.fields);
         let request = Request { address, target, fields, sent_us: self.us };
-        self.peers.sees(&request);
+        let (us, quiet) = (self.us, self.quiet.get(&address).copied().unwrap_or(0));
+        let target = &request.target;
+        assert!(us >= quiet, "{target} is asked at {us} us, and nothing may be before {quiet}");
         self.post(key, 0, Mail::Request(request));
     }
 
@@ -420,7 +423,13 @@ impl<P: Peers> VirtualTime<P> {
             },
             Mail::Answer(bytes) => {
                 if let Some(address) = address {
-                    self.peers.was_read(address, &bytes, self.us);
+                    let (head, _) = parse_head(&bytes).ok().flatten().expect("a head");
+                    if let Some(seconds) = field(&head.fields, "Retry-After") {
+                        let wait: u64 = seconds.parse().expect("whole seconds");
+                        let quiet = self.quiet.entry(address).or_default();
+                        *quiet = (*quiet).max(self.us + wait * SECOND_US);
+                    }
+                    self.peers.was_read(address, &head, self.us);
                     for piece in bytes.chunks(READ) {
                         self.core.handle(key, Event::Received(piece), now);
                     }

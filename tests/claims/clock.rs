@@ -182,12 +182,13 @@ type Erring<'a> = (bool, bool, &'a [Ill], i64);
 #[test]
 fn a_witness_that_errs_is_not_heard_or_outvoted() {
     const OFF: i64 = 9 * MINUTE_MS;
-    let erring: [Erring; 10] = [
+    let erring: [Erring; 11] = [
         (true, true, &[NO_CALL, Ill::TickersUndated], 0),
         // Nor does the page of a failing front tell the time.
         (true, true, &[NO_CALL, Ill::TickersUndated, Ill::ErrorsDated(20 * MINUTE_MS)], 0),
         (true, false, &[Ill::ClockSlow], 0),
         (true, true, &[Ill::ClockSlow], 0),
+        (true, true, &[Ill::ClockLies { lie: Lie::Zero, once: false }], 0),
         // The last trade was some time ago.
         (true, false, &[Ill::TickersStand(BEGIN - 10 * MINUTE_MS)], 0),
         (false, true, &[Ill::DateOff(OFF)], 8000),
@@ -319,17 +320,4 @@ fn a_date_that_lies_while_no_other_witness_is_heard_is_not_believed() {
         assert_eq!(world.newest(90).rows.len(), 90, "{ahead} ms ahead: nothing is hidden");
         check_ends(&mut world, 60);
     }
-}
-
-#[test]
-fn a_time_call_that_lies_all_the_time_is_not_read_all_the_time() {
-    let mut world = settled(true);
-    world.begins(Ill::ClockLies { lie: Lie::Zero, once: false });
-    let times = world.count(Kind::Clock);
-    world.run(7200);
-    let asked = world.count(Kind::Clock) - times;
-    assert!(asked <= 4, "{asked} times in two hours");
-    assert_eq!(doubt(&mut world), None);
-    world.run_to_second(10);
-    check_untouched(&mut world, "outvoted");
 }

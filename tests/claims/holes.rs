@@ -14,7 +14,7 @@ const BEFORE: i64 = 480;
 fn deep(backfill: i64, alter: impl FnOnce(&mut Config)) -> World {
     let hours = |count: u64| Duration::from_secs(3600 * count);
     let born_ms = BEGIN_MS - BEFORE * DAY_MS;
-    World::born(born_ms, backfill, vec![Trading::Always], |config| {
+    World::at((true, born_ms), backfill, vec![Trading::Always], |config| {
         keep_file(config);
         let source = &mut config.sources[0];
         // Before an hour has passed, for which only what is final may be cached.

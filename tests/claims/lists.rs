@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A daemon that tracks all of these markets, the first two by name.
 fn world_of(count: usize, alter: impl FnOnce(&mut Config)) -> World {
-    World::born(BEGIN_MS - 3 * HOUR_MS, 10, vec![Trading::Always; count], |config| {
+    World::at((true, BEGIN_MS - 3 * HOUR_MS), 10, vec![Trading::Always; count], |config| {
         let source = &mut config.sources[0];
         // Hours of many quotes take long.
         source.poll = marketd::config::Poll::Every(Duration::from_secs(20));

@@ -85,17 +85,7 @@ impl World {
 
     /// The same of these markets, with another configuration.
     pub fn with(backfill: i64, markets: Vec<Trading>, alter: impl FnOnce(&mut Config)) -> World {
-        World::born(BEGIN_MS - BEFORE, backfill, markets, alter)
-    }
-
-    /// The same of markets that are traded since then.
-    pub fn born(
-        born_ms: i64,
-        backfill: i64,
-        markets: Vec<Trading>,
-        alter: impl FnOnce(&mut Config),
-    ) -> World {
-        World::at((true, born_ms), backfill, markets, alter)
+        World::at((true, BEGIN_MS - BEFORE), backfill, markets, alter)
     }
 
     /// The same of two markets, at an exchange that tells one ticker a call.
@@ -103,7 +93,8 @@ impl World {
         World::at((false, BEGIN_MS - BEFORE), backfill, vec![Trading::Always; 2], |_| {})
     }
 
-    fn at(
+    /// The same of markets that are traded since then, at an exchange that tells all tickers at once or not.
+    pub fn at(
         (is_whole, born_ms): (bool, i64),
         backfill: i64,
         markets: Vec<Trading>,
@@ -133,7 +124,7 @@ impl World {
         // This machine's clock is right.
         let mut world = World::of((sources, hosts), config, (1, BEGIN - BEGIN_MS), Rng::new(1));
         // The exchange and the disk answer at once, and nothing is called closed before its end.
-        (world.flight_us, world.job_us, world.judge.tolerance_ms) = ((0, 0), (0, 0), 0);
+        (world.flight_us, world.job_us, world.tolerance_ms) = ((0, 0), (0, 0), 0);
         world.disk.quotes = Some(BTreeMap::new());
         world
     }
@@ -231,7 +222,6 @@ impl World {
     fn judged(&mut self, first: i64, last: i64, is_calm: bool) -> Chart {
         let range = (Some(first * MINUTE_MS), Some(last * MINUTE_MS));
         let answer = self.ask_chart((0, 0, "1m"), range, is_calm);
-        self.judge.acquit();
         Chart::read(&answer)
     }
 
@@ -243,7 +233,6 @@ impl World {
         let asked = Asked { source: 0, chart, clock: (clock, clock), us, is_calm: false };
         let now = self.us;
         self.peers.judge_chart(asked, &answer, now);
-        self.judge.acquit();
         Chart::read(&answer)
     }
 

@@ -3,9 +3,8 @@
 
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
-use crate::support::message::{field, parse_head};
 use crate::support::*;
-use crate::virtual_time::{Answer, Peers, Request, Response, SECOND_US, VirtualTime};
+use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use std::net::SocketAddr;
@@ -40,8 +39,6 @@ pub struct Shopkeeper {
     pub shop: Shop,
     pub weather: Weather,
     pub ledger: Ledger,
-    /// By an exchange's `Retry-After`, nothing may be asked before.
-    pub quiet_until: u64,
     /// When each request came in, and what it asked for.
     pub asked: Vec<(u64, String)>,
     /// Bytes and units of each of them, if it was answered.
@@ -81,7 +78,6 @@ impl World {
             shop,
             weather: Weather::Fair,
             ledger: Ledger::default(),
-            quiet_until: 0,
             asked: Vec::new(),
             costs: Vec::new(),
             others: 0,
@@ -135,14 +131,6 @@ impl Peers for Shopkeeper {
         self.rng.between(FLIGHT_US.0, FLIGHT_US.1) as u64
     }
 
-    fn sees(&mut self, request: &Request) {
-        let (target, us, quiet_until) = (&request.target, request.sent_us, self.quiet_until);
-        assert!(
-            us >= quiet_until,
-            "{target} is asked at {us} us, and nothing may be before {quiet_until}"
-        );
-    }
-
     /// What reaches it counts, whatever it does then, and also when nobody waits for the answer any more.
     fn answer(&mut self, request: &Request, us: u64) -> Response {
         if matches!(self.weather, Weather::Gone) {
@@ -173,13 +161,5 @@ impl Peers for Shopkeeper {
         bytes.extend_from_slice(&reply.body.to_vec());
         self.costs.last_mut().expect("it has been noted").0 = bytes.len() as u64;
         Response::Message { bytes, slow_us: 0 }
-    }
-
-    fn was_read(&mut self, _: SocketAddr, bytes: &[u8], us: u64) {
-        let (head, _) = parse_head(bytes).ok().flatten().expect("a head");
-        if let Some(text) = field(&head.fields, "Retry-After") {
-            let seconds: u64 = text.parse().expect("whole seconds");
-            self.quiet_until = self.quiet_until.max(us + seconds * SECOND_US);
-        }
     }
 }

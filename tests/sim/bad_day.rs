@@ -21,12 +21,13 @@ use super::exchange::MINUTE;
 use super::quotes::kept;
 use super::truth::Trading;
 use super::weather::SECOND;
+use crate::support::message::MessageHead;
 use crate::support::naive::{STORED, length_ms};
 use crate::support::{BINANCE, Json, Rng, market_by_market};
 use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
 pub use host::HOUR;
 use host::{DAY_MS, HOUR_MS, Host, Ill, Kind, MINUTE_MS};
-use judge::{Asked, Fault, Judge};
+use judge::{Asked, check};
 use marketd::config::{Config, Data, Depth, HistoryConfig, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::history::{DiskJob, Reply, SeriesName};
@@ -99,7 +100,8 @@ pub struct Day {
     hidden: u64,
     /// Refused requests, by spell.
     refused: BTreeMap<(usize, usize, Kind), u64>,
-    pub judge: Judge,
+    /// How far marketd may be wrong about the exchange's time.
+    pub tolerance_ms: i64,
     pub tally: Tally,
 }
 
@@ -159,7 +161,7 @@ impl World {
             served: Vec::new(),
             hidden: 0,
             refused: BTreeMap::new(),
-            judge: Judge { tolerance_ms: 4000, ..Judge::default() },
+            tolerance_ms: 4000,
             tally: Tally { spells, ..Tally::default() },
         };
         VirtualTime::begin(day, (BEGIN_MS, off_ms), |now| core(&config, seed, now))
@@ -194,7 +196,7 @@ impl World {
         let (spells, lives) = (self.tally.spells, self.life.1);
         // A spell may fail each kind of each source of its host, begin and end.
         let most = 30 * lives + 16 * (spells + self.gone_markets()) + 4 * us / HOUR;
-        self.judge.check(lines <= most, Fault::Flood, us, || {
+        check(lines <= most, us, || {
             format!("{lines} lines of log, {spells} spells, {lives} lives: {}", told.join("\n"))
         });
     }
@@ -334,14 +336,6 @@ impl Peers for Day {
         least + self.rng.below(most - least + 1)
     }
 
-    fn sees(&mut self, request: &Request) {
-        let (us, quiet) = (request.sent_us, self.host(request.address).quiet_until);
-        self.judge.check(us >= quiet, Fault::Hammered, us, || {
-            let left = (quiet - us) / 1000;
-            format!("{} is asked for, and nothing may be for {left} ms", request.target)
-        });
-    }
-
     fn answer(&mut self, request: &Request, us: u64) -> Response {
         let kind = Kind::of(&request.target);
         let source = self.sources.iter().position(|it| request.target[1..].starts_with(it.id));
@@ -349,11 +343,11 @@ impl Peers for Day {
         let Source { id, host, .. } = self.sources[source];
         *self.tally.requests.entry((id, kind)).or_default() += 1;
         self.note_refused(host, source, kind, us);
-        self.hosts[host].answer(request, us, &mut self.judge)
+        self.hosts[host].answer(request, us)
     }
 
-    fn was_read(&mut self, address: SocketAddr, bytes: &[u8], us: u64) {
-        self.host(address).was_read(bytes, us);
+    fn was_read(&mut self, address: SocketAddr, head: &MessageHead, us: u64) {
+        self.host(address).was_read(head, us);
     }
 
     fn job_us(&mut self) -> u64 {
@@ -416,7 +410,7 @@ impl Day {
         // Steps of a back-off from a poll up to half a minute, on all connections at first.
         let most = 25 * self.life.1 + (us - spell.from) / (10 * SECOND);
         let (count, id) = (*count, self.sources[source].id);
-        self.judge.check(count <= most, Fault::Hammered, us, || {
+        check(count <= most, us, || {
             format!(
                 "{id} asks {count} times for {of:?}, all refused since {} s: {spell:?}",
                 (us - spell.from) / SECOND
@@ -435,7 +429,7 @@ impl Day {
     }
 
     /// A candle has been removed from the file, and perhaps been put back at once.
-    fn check_removed(&mut self, name: &SeriesName, slot: i64, us: u64) {
+    fn check_removed(&self, name: &SeriesName, slot: i64, us: u64) {
         let (host, market, (interval, length)) = self.place_of(name);
         // While no witness tells the exchange's time, this machine's clock is it.
         let clock = host.clock(us).max(self.machine_ms + (us / 1000) as i64);
@@ -444,38 +438,31 @@ impl Day {
             && (slot + 1) * length <= clock
             && slot >= oldest;
         let is_there = self.disk.series[name].candles.contains_key(&slot);
-        self.judge.check(is_there || !is_true, Fault::Lost, us, || {
+        check(is_there || !is_true, us, || {
             format!("{name:?} loses {slot} at {clock}; {oldest} and later are kept")
         });
     }
 
     /// Nothing that the file calls empty was traded in, and nothing in it lies ahead.
-    fn check_covered(&mut self, name: &SeriesName, covered: Vec<Range<i64>>, us: u64) {
+    fn check_covered(&self, name: &SeriesName, covered: Vec<Range<i64>>, us: u64) {
         let (host, market, (interval, length)) = self.place_of(name);
         let clock = host.clock(us);
         let kept = &self.disk.series[name];
-        let ends = (BORN_MS.min(clock) / length, (clock + 2 * DAY_MS) / length);
-        let slots = covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1));
-        let mut faults = Vec::new();
-        for slot in slots {
+        let born = host.truth.habits.born_ms.unwrap_or(0);
+        let ends = (born / length, (clock + 2 * DAY_MS) / length);
+        for slot in covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1)) {
             let is_closed = (slot + 1) * length <= clock + 4000;
             let is_empty = !kept.candles.contains_key(&slot);
-            if !is_closed {
-                faults.push((slot, "closed"));
-            } else if is_empty && host.truth.traded(market, interval, slot) {
-                faults.push((slot, "empty"));
-            }
-        }
-        for (slot, what) in faults {
-            self.judge.check(false, Fault::FalseClaim, us, || {
-                format!("{name:?} {slot} is stored as {what}, and it is not, at {clock}")
+            let is_so = !is_empty || !host.truth.traded(market, interval, slot);
+            check(is_closed && is_so, us, || {
+                format!("{name:?} {slot} is stored as closed, empty: {is_empty}, at {clock}")
             });
         }
     }
 
     pub fn judge_chart(&mut self, mut asked: Asked, answer: &Answer, us: u64) {
         let host = &self.hosts[self.sources[asked.source].host];
-        asked.clock.1 = host.clock(us);
+        asked.clock = (asked.clock.0 - self.tolerance_ms, host.clock(us) + self.tolerance_ms);
         self.tally.charts += 1;
         // A chart ends with the time that is believed.
         if host.deceives(us) {
@@ -484,9 +471,9 @@ impl Day {
         let (stored, status) = (self.stored(&asked, us), answer.status);
         if status == 200 {
             let keep = kept(&self.config.history, asked.chart.interval);
-            return self.judge.chart(&asked, host, (&stored, keep), answer);
+            return judge::chart(&asked, host, (&stored, keep), answer);
         }
-        self.judge.check(status != 404 || stored.is_empty(), Fault::Lost, us, || {
+        check(status != 404 || stored.is_empty(), us, || {
             format!("{asked:?}: {status}, and the file has candles")
         });
         self.judge_missing(status, (asked.source, asked.chart.market), us);
@@ -498,7 +485,7 @@ impl Day {
         }
         let host = &self.hosts[self.sources[source].host];
         let (quote, clock) = (json(answer), host.clock(us));
-        self.judge.quote(&quote, (&host.truth, market), (clock, STALE_MS), us);
+        judge::quote(&quote, (&host.truth, market), (clock, STALE_MS + self.tolerance_ms), us);
         self.served.push((source, market));
     }
 
@@ -531,7 +518,7 @@ impl Day {
         let is_listed =
             host.truth.state(market, host.clock(us)).is_some() && !host.hides(market, true, us);
         let was_served = self.served.contains(&(source, market));
-        self.judge.check(status != 404 || !is_listed || !was_served, Fault::FalseClaim, us, || {
+        check(status != 404 || !is_listed || !was_served, us, || {
             format!("{} of {} is {status}, and the exchange has it", host.symbol(market), of.id)
         });
     }
@@ -542,7 +529,7 @@ impl Day {
         let calm = self.hosts.iter().map(|host| host.calm_since(us));
         let calm = calm.reduce(|one, other| Some(one?.max(other?))).flatten();
         let is_calm = calm.is_some_and(|since| us > since.max(begun) + 20 * MINUTE);
-        self.judge.check(is_ok || !is_calm, Fault::Health, us, || {
+        check(is_ok || !is_calm, us, || {
             format!("all has been well for long, and health is {health}")
         });
         for source in 0..self.sources.len() {
@@ -563,7 +550,7 @@ impl Day {
             let of_host = self.sources.iter().filter(|it| it.host == of.host);
             let is_named =
                 reasons.any(|reason| of_host.clone().any(|it| reason["source"] == it.id));
-            self.judge.check(lasting.is_none() || is_named, Fault::Health, us, || {
+            check(lasting.is_none() || is_named, us, || {
                 format!("{} is not named, and {lasting:?} lasts: {health}", of.id)
             });
         }
@@ -574,7 +561,7 @@ impl Day {
             .all(|host| (0..host.count()).all(|at| host.stays(at) && !host.hides(at, false, us)));
         self.hidden = if is_ok && stale > 0 && all_there { self.hidden + 1 } else { 0 };
         let hidden = self.hidden;
-        self.judge.check(hidden < 4, Fault::Health, us, || {
+        check(hidden < 4, us, || {
             format!("{stale} quotes have been stale for long, and health is {health}")
         });
     }
@@ -678,10 +665,8 @@ pub fn run(bad_us: u64, rng: &mut Rng) -> World {
     world
 }
 
-/// A whole day: prints what it has cost, and what was false in it.
+/// A whole day: prints what it has cost.
 pub fn day(seed: u64) {
     let world = run(24 * HOUR, &mut Rng::new(seed));
     println!("seed {seed}, {} hours: {:#?}", world.us / HOUR, world.tally);
-    println!("false: {:?}", world.judge.counts);
-    world.judge.acquit();
 }

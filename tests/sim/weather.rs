@@ -18,19 +18,25 @@ pub enum Weather {
     Refusing,
     /// Nothing that is sent to it comes back.
     Unreachable,
-    /// It takes requests and never answers.
-    Mute,
-    /// It breaks every connection with a request on it.
-    Breaking,
-    /// It answers with this status.
-    Status(u16),
-    /// It says that there were too many requests, and when to come back, in seconds.
-    Limiting(u64),
-    /// It answers with what is no JSON.
-    Babbling,
+    /// Each answer goes wrong in one of these ways.
+    Bad(&'static [Fault]),
     /// Its name cannot be resolved, and it refuses connections.
     Nameless,
 }
+
+/// One of these statuses as long as a spell lasts; or 429, and how long to wait.
+static ERRORS: [Fault; 6] = {
+    use Fault::Status;
+    [Status(500), Status(502), Status(503), Status(504), Status(404), Status(301)]
+};
+static LIMITS: [Fault; 4] =
+    [Fault::Limited(1), Fault::Limited(5), Fault::Limited(20), Fault::Limited(40)];
+
+/// What is no JSON, or no list.
+static BABBLE: [Fault; 6] = {
+    use Fault::*;
+    [BrokenJson, Html, WrongTop, EmptyBody, EmptyList, ShortLength]
+};
 
 /// What goes wrong with one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,20 +83,7 @@ impl Weather {
         match self {
             Weather::Fine | Weather::Refusing | Weather::Unreachable | Weather::Nameless => None,
             Weather::Flaky(permille) => rng.chance(permille, 1000).then(|| some_fault(rng)),
-            Weather::Mute => Some(*rng.pick(&[Fault::Stall, Fault::StallMid])),
-            Weather::Breaking => {
-                Some(*rng.pick(&[Fault::Reset, Fault::ResetMid, Fault::Eof, Fault::EofMid]))
-            }
-            Weather::Status(status) => Some(Fault::Status(status)),
-            Weather::Limiting(seconds) => Some(Fault::Limited(seconds)),
-            Weather::Babbling => Some(*rng.pick(&[
-                Fault::BrokenJson,
-                Fault::Html,
-                Fault::WrongTop,
-                Fault::EmptyBody,
-                Fault::EmptyList,
-                Fault::ShortLength,
-            ])),
+            Weather::Bad(faults) => Some(*rng.pick(faults)),
         }
     }
 
@@ -104,11 +97,11 @@ impl Weather {
             0..5 => Weather::Flaky(1 + rng.below(600)),
             5 => Weather::Refusing,
             6 => Weather::Unreachable,
-            7 => Weather::Mute,
-            8 => Weather::Breaking,
-            9 => Weather::Status(*rng.pick(&[500, 502, 503, 504, 404, 301])),
-            10 => Weather::Limiting(1 + rng.below(40)),
-            11 => Weather::Babbling,
+            7 => Weather::Bad(&[Fault::Stall, Fault::StallMid]),
+            8 => Weather::Bad(&[Fault::Reset, Fault::ResetMid, Fault::Eof, Fault::EofMid]),
+            9 => Weather::Bad(std::slice::from_ref(rng.pick(&ERRORS))),
+            10 => Weather::Bad(std::slice::from_ref(rng.pick(&LIMITS))),
+            11 => Weather::Bad(&BABBLE),
             12 => Weather::Nameless,
             _ => Weather::Fine,
         }

@@ -7,10 +7,10 @@
 use super::super::exchange::{MINUTE, MOST_A_MINUTE, Scale, Task};
 use super::super::truth::{Brain, Habits, ListChange, Row, Trading, Truth};
 use super::super::weather::SECOND;
-use super::judge::{Fault, Judge};
+use super::judge::check;
 use crate::support::Rng;
 use crate::support::generated::{UNIT, decimal};
-use crate::support::message::{field, parse_head};
+use crate::support::message::{MessageHead, field};
 use crate::virtual_time::{Request, Response};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -37,8 +37,6 @@ pub struct Host {
     pub most_a_minute: usize,
     /// Rows that were told before they were final: market, interval, open time.
     pub drafts: HashMap<(usize, &'static str, i64), Vec<Rc<Row>>>,
-    /// By its `Retry-After`, nothing may be asked before.
-    pub quiet_until: u64,
     reported: Option<Reported>,
     /// The last window in which others have spent, and how many units.
     spent_by_others: (u64, u64),
@@ -86,7 +84,6 @@ impl Host {
             scale: Scale::default(),
             most_a_minute: MOST_A_MINUTE,
             drafts: HashMap::new(),
-            quiet_until: 0,
             reported: None,
             spent_by_others: (0, 0),
             bent: BTreeMap::new(),
@@ -95,7 +92,7 @@ impl Host {
 
     /// Another daemon has not read what the last one was told.
     pub fn is_met_anew(&mut self, us: u64) {
-        (self.quiet_until, self.reported, self.scale.since) = (0, None, us);
+        (self.reported, self.scale.since) = (None, us);
     }
 
     /// Its clock.
@@ -172,32 +169,24 @@ impl Host {
 
     /// A request has arrived: counts it. What the exchange has reported as used counts until the end of
     /// the window.
-    fn weigh(
-        &mut self,
-        (target, task): (&str, &Task),
-        sent: u64,
-        us: u64,
-        judge: &mut Judge,
-    ) -> u64 {
+    fn weigh(&mut self, (target, task): (&str, &Task), sent: u64, us: u64) -> u64 {
         let (units, window) = (task.units(), us / MINUTE * MINUTE);
         // Several sources ask for the same pages.
         let asked = target.find("/api").map_or(target, |at| &target[at..]);
         let same = self.scale.note(asked, units, us);
-        judge.check(same <= self.most_a_minute, Fault::Hammered, us, || {
+        check(same <= self.most_a_minute, us, || {
             format!("{target} is asked for {same} times in a minute")
         });
         // What a killed daemon has spent nobody knows but the exchange, which counts by whole windows.
         let sum = self.scale.sum(self.scale.since.min(window));
         let budget = self.budget;
-        judge.check(sum <= budget, Fault::OverBudget, us, || {
-            format!("{target} makes {sum} of {budget} units in a window")
-        });
+        check(sum <= budget, us, || format!("{target} makes {sum} of {budget} units in a window"));
         if let Some(it) =
             self.reported.as_mut().filter(|it| it.window == us / MINUTE && sent > it.at)
         {
             it.since += units;
             let (used, since) = (it.used, it.since);
-            judge.check(used + since <= budget, Fault::OverBudget, us, || {
+            check(used + since <= budget, us, || {
                 format!(
                     "{target} makes {since} units after {used} of {budget} were reported as used"
                 )
@@ -221,11 +210,9 @@ impl Host {
         self.spent_by_others.1
     }
 
-    /// An answer has been read: what it says about the budget and about waiting holds from now on.
-    pub fn was_read(&mut self, bytes: &[u8], us: u64) {
-        let (head, _) = parse_head(bytes).ok().flatten().expect("a head");
+    /// An answer has been read: what it says about the budget holds from now on.
+    pub fn was_read(&mut self, head: &MessageHead, us: u64) {
         let number = |name: &str| field(&head.fields, name).map_or(0, |it| it.parse().expect(name));
-        self.quiet_until = self.quiet_until.max(us + number("Retry-After") * 1_000_000);
         let (used, window) = (number(USED), number("X-Window"));
         let is_known = |it: &Reported| it.window == window && it.used + it.since >= used;
         if window == us / MINUTE && !self.reported.as_ref().is_some_and(is_known) {
@@ -234,7 +221,7 @@ impl Host {
     }
 
     /// Answers a request.
-    pub fn answer(&mut self, request: &Request, us: u64, judge: &mut Judge) -> Response {
+    pub fn answer(&mut self, request: &Request, us: u64) -> Response {
         if self.has(us, |ill| ill == Ill::Gone) {
             return Response::End;
         }
@@ -243,7 +230,7 @@ impl Host {
         }
         let target = &request.target;
         let (kind, task) = (Kind::of(target), self.truth.read(target));
-        let used = self.weigh((target, &task), request.sent_us, us, judge);
+        let used = self.weigh((target, &task), request.sent_us, us);
         let clock = self.clock(us);
         let refusal = self.refusal(kind, us);
         let (mut status, mut body) = match refusal {
