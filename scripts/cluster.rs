@@ -8,12 +8,16 @@
 #[path = "../tests/history/file.rs"]
 #[expect(dead_code, reason = "a test uses the rest of it")]
 mod file;
+mod history {
+    pub(crate) use crate::file;
+}
 #[path = "../tests/support/mod.rs"]
 mod support;
 #[path = "../tests/cluster/world.rs"]
 #[expect(dead_code, reason = "tests use the rest of it")]
 mod world;
 
+use file::Slot;
 use lexopt::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::ExitCode;
@@ -21,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::LONG;
 use support::{Client, EventSource, Passage, eventually, poll_until};
-use world::{Figures, Node, Slot, World, now_ms, pass, quote_of};
+use world::{Node, World, now_ms, pass, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM
     --nodes N       of the cluster (default 3)
@@ -550,11 +554,10 @@ fn judge_files(world: &World, report: &mut Report) {
 }
 
 /// True if a file has to hold this slot: it has an older one of the series, or the backfill reaches so far.
-fn is_due(slot: &Slot, file: &BTreeMap<Slot, Figures>, world: &World) -> bool {
+fn is_due(slot: &Slot, file: &BTreeMap<Slot, [String; 5]>, world: &World) -> bool {
     let (source, symbol, interval, time) = slot;
     let first = (source.clone(), symbol.clone(), interval.clone(), 0);
-    file.range(first..slot.clone()).next().is_some()
-        || *time > now_ms() / 1000 - world.backfill * 60
+    file.range(first..slot.clone()).next().is_some() || *time > now_ms() - world.backfill * 60_000
 }
 
 /// The median, the 99th percentile, and the maximum.

@@ -5,12 +5,11 @@
 #![cfg(feature = "sqlite")]
 
 mod ends;
-mod file;
+pub mod file;
 mod flood;
 mod outage;
 mod room;
 use crate::support;
-mod truth;
 
 use serde_json::{Value, json};
 use support::daemon::TempDir;

@@ -1,9 +1,9 @@
 //! Exchanges, a Redis, and nodes that reach them through a relay and a proxy of their own: so an exchange can
 //! tell who asks, and each way can be cut.
 
+use crate::history::file::{Slot, candles};
 use crate::support::daemon::TempDir;
 use crate::support::*;
-use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,12 +58,6 @@ pub struct Node {
     pub config: Value,
     dir: Arc<TempDir>,
 }
-
-/// Source, symbol, interval, and seconds since 1970.
-pub type Slot = (String, String, String, i64);
-
-/// Of a candle, as the exchange wrote them.
-pub type Figures = [String; 5];
 
 /// What the metrics say of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -448,24 +442,9 @@ impl Node {
         quote.status == 200 && quote.exact()["stale"].bool() == Some(false)
     }
 
-    /// All candles of its history file, as a person with a shell sees them.
-    pub fn candles(&self) -> BTreeMap<Slot, Figures> {
-        let path = self.dir.path().join("history.db");
-        let shell = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        let shell = shell.expect("a file");
-        shell.busy_timeout(LONG).expect("a connection");
-        let mut query = shell
-            .prepare(
-                "SELECT source, symbol, interval, time, open, high, low, close, volume
-                 FROM candle JOIN series ON series.id = candle.series",
-            )
-            .expect("sql");
-        let rows = query.query_map([], |row| {
-            let slot = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            let text = |at: usize| row.get::<_, String>(at);
-            Ok((slot, [text(4)?, text(5)?, text(6)?, text(7)?, text(8)?]))
-        });
-        rows.expect("a query").map(|row| row.expect("a row")).collect()
+    /// All candles of its history file.
+    pub fn candles(&self) -> BTreeMap<Slot, [String; 5]> {
+        candles(&self.dir.path().join("history.db"))
     }
 }
 

@@ -1,8 +1,8 @@
 //! An exchange that goes and comes back, and what the file is good for while it is away.
 
-use super::truth::rows_of;
 use super::*;
 use crate::support::daemon::TempDir;
+use crate::support::naive::rows_of;
 use crate::support::*;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Little room. On disk: the service goes on, and what could not be written is written later. In
 //! memory: what is on disk is served as if it were there.
 
-use super::truth::{check, fake_klines, rows_of};
 use super::*;
+use crate::support::naive::rows_of;
 use crate::support::*;
 
 #[test]
@@ -34,8 +34,8 @@ fn on_a_full_disk_it_serves_from_memory_and_with_room_again_all_is_written() {
     marketd.await_log("health: degraded reasons=history_write_failed", LONG);
     assert_eq!(get(marketd.addr(), "/health").status, 200);
     let rows = rows_of(&await_complete(&marketd, target).exact());
-    let truth = fake_klines(&exchange, "BTCUSDT", "1m", rows[0].0, rows[1499].0);
-    check(&rows[..1499], &truth[..1499], true, "without room");
+    let truth = exchange.candles("BTCUSDT", "1m", rows[0].0, rows[1499].0);
+    assert_eq!(rows[..1499], truth[..1499], "without room");
     let dir = marketd.dir();
     let finished = marketd.stop(LONG);
     assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -78,7 +78,7 @@ fn what_is_on_disk_is_served_also_where_one_series_fills_the_memory() {
     let asked = [5900, 2000, 1600, 1300, 1100, 4000, 5900, 500];
     let truth = asked.map(|back| {
         let [from, to] = [back, back - 499].map(|back| (newest - back) * 60_000);
-        let candles = fake_klines(&exchange, &market, "1m", from, to);
+        let candles = exchange.candles(&market, "1m", from, to);
         (from, to, candles)
     });
     // From here on there is nothing but what is on disk.
@@ -89,6 +89,6 @@ fn what_is_on_disk_is_served_also_where_one_series_fills_the_memory() {
         );
         let answer = get(marketd.addr(), &target);
         assert_eq!(answer.header("Chart-Coverage"), Some("complete"), "{target}");
-        check(&rows_of(&answer.exact()), &candles, true, &target);
+        assert_eq!(rows_of(&answer.exact()), candles, "{target}");
     }
 }

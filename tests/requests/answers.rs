@@ -1,6 +1,8 @@
 //! Answers, read more strictly than any client would.
 
-use crate::support::message::{field, lists, parse_head};
+use crate::support::Response;
+use crate::support::client::read_response;
+use crate::support::message::{field, lists};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,39 +44,35 @@ pub fn read_answers(mut bytes: &[u8]) -> Result<Vec<Answer>, String> {
 }
 
 fn read_answer(bytes: &[u8]) -> Result<(Answer, usize), String> {
-    let (head, used) = parse_head(bytes)?.ok_or("half a head")?;
-    let status = status(&head.first_line)?;
-    let fields = &head.fields;
+    let (head, begin) = read_response(bytes, true, true)?.ok_or("half a head")?;
+    let length = head.header("Content-Length");
+    let rest = &bytes[begin..];
+    // No body begins like this.
+    let bodiless = length.is_some_and(|length| length != "0")
+        && (rest.is_empty() || rest.starts_with(b"HTTP/1.1 "));
+    let (response, used) = read_response(bytes, bodiless, true)?.ok_or("half a body")?;
+    let Response { status, headers: fields, body, .. } = &response;
     let mut names: Vec<String> = fields.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
         return Err(format!("the field {} twice", twice[0]));
     }
-    let length = field(fields, "Content-Length");
     let may_have_body = !matches!(status, 100..=199 | 204 | 304);
     if may_have_body != length.is_some() {
         return Err(format!("{status} with the length {length:?}"));
     }
-    if status >= 200
+    if *status >= 200
         && (field(fields, "Date").is_none() || field(fields, "Cache-Control").is_none())
     {
         return Err("no Date, or nothing for caches".into());
     }
-    let length: usize = length.unwrap_or("0").parse().map_err(|_| "no length")?;
-    let rest = &bytes[used..];
-    // No body begins like this.
-    let bodiless = length > 0 && (rest.is_empty() || rest.starts_with(b"HTTP/1.1 "));
-    let body = match bodiless {
-        true => &b""[..],
-        false => rest.get(..length).ok_or("half a body")?,
-    };
     let is_json = field(fields, "Content-Type") == Some("application/json");
     let mut code = None;
     if !body.is_empty() && is_json {
         let json: serde_json::Value =
             serde_json::from_slice(body).map_err(|fault| fault.to_string())?;
-        if status >= 400 && json.get("code").is_some() {
-            code = Some(error_code(&json, status)?);
+        if *status >= 400 && json.get("code").is_some() {
+            code = Some(error_code(&json, *status)?);
         }
     }
     // Whether it is a page of counters.
@@ -83,19 +81,8 @@ fn read_answer(bytes: &[u8]) -> Result<(Answer, usize), String> {
     let shown =
         fields.iter().filter(|(name, _)| name != "Date" && !(counts && name == "Content-Length"));
     let shown = (shown.cloned().collect(), if counts { Vec::new() } else { body.to_vec() });
-    let answer =
-        Answer { status, code, bodiless, closes: lists(fields, "Connection", "close"), shown };
-    Ok((answer, used + body.len()))
-}
-
-fn status(line: &str) -> Result<u16, String> {
-    let number = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.split_once(' '));
-    match number {
-        Some((digits, reason)) if digits.len() == 3 && !reason.is_empty() => {
-            digits.parse().map_err(|_| format!("the status {digits}"))
-        }
-        _ => Err(format!("the status line {line:?}")),
-    }
+    let closes = lists(fields, "Connection", "close");
+    Ok((Answer { status: *status, code, bodiless, closes, shown }, used))
 }
 
 /// The code of an error, whose four members are there and in order.

@@ -174,13 +174,18 @@ impl Client {
     /// More of an answer whose head alone was read; `None` behind the last chunk.
     pub fn read_more(&mut self, is_chunked: bool) -> Result<Option<Vec<u8>>, ClientError> {
         let deadline = Instant::now() + self.patience;
-        if is_chunked {
-            return self.read_chunk(deadline);
-        }
-        if self.inbox.is_empty() {
+        loop {
+            let more = match is_chunked {
+                true => read_chunk(&self.inbox).map_err(ClientError::Malformed)?,
+                false => Some((&self.inbox[..], self.inbox.len())).filter(|it| it.1 > 0),
+            };
+            if let Some((data, used)) = more {
+                let data = Some(data.to_vec()).filter(|data| !data.is_empty());
+                self.inbox.drain(..used);
+                return Ok(data);
+            }
             self.fill(deadline)?;
         }
-        Ok(Some(std::mem::take(&mut self.inbox)))
     }
 
     /// Bytes that came and belong to no answer read so far.
@@ -191,72 +196,20 @@ impl Client {
     /// Reads one answer. `is_bare`: no body follows, whatever its head says.
     fn read_answer(&mut self, is_bare: bool) -> Result<Response, ClientError> {
         let deadline = Instant::now() + self.patience;
+        let mut is_all = false;
         loop {
-            let head = self.read_message_head(deadline)?;
-            let status = status_line(&head.first_line)?;
-            if (100..200).contains(&status) && status != 101 {
-                continue;
-            }
-            let body = match ends(&head, status, is_bare)? {
-                Ends::After(length) => self.read_length(length, deadline)?,
-                Ends::Chunks => self.read_chunks(deadline)?,
-                Ends::AtClose => self.read_to_close()?,
-            };
-            return Ok(Response { target: String::new(), status, headers: head.fields, body });
-        }
-    }
-
-    fn read_message_head(&mut self, deadline: Instant) -> Result<MessageHead, ClientError> {
-        loop {
-            if let Some((head, used)) = parse_head(&self.inbox).map_err(ClientError::Malformed)? {
+            let read = read_response(&self.inbox, is_bare, is_all);
+            if let Some((response, used)) = read.map_err(ClientError::Malformed)? {
                 self.inbox.drain(..used);
-                return Ok(head);
+                if !(100..200).contains(&response.status) || response.status == 101 {
+                    return Ok(response);
+                }
+            } else {
+                match self.fill(deadline) {
+                    Err(ClientError::Closed(_)) if !is_all => is_all = true,
+                    filled => filled?,
+                }
             }
-            self.fill(deadline)?;
-        }
-    }
-
-    fn read_length(&mut self, length: usize, deadline: Instant) -> Result<Vec<u8>, ClientError> {
-        while self.inbox.len() < length {
-            self.fill(deadline)?;
-        }
-        Ok(self.inbox.drain(..length).collect())
-    }
-
-    fn read_chunks(&mut self, deadline: Instant) -> Result<Vec<u8>, ClientError> {
-        let mut body = Vec::new();
-        while let Some(chunk) = self.read_chunk(deadline)? {
-            body.extend(chunk);
-        }
-        Ok(body)
-    }
-
-    /// The data of the next chunk; `None` once the last one was read, with the trailers.
-    fn read_chunk(&mut self, deadline: Instant) -> Result<Option<Vec<u8>>, ClientError> {
-        let line = self.read_line(deadline)?;
-        let digits = line.split(';').next().unwrap_or_default();
-        let size = usize::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
-        let bad_size = || ClientError::Malformed(format!("a chunk size {line:?}"));
-        let size = size.ok_or_else(bad_size)?;
-        if size == 0 {
-            while !self.read_line(deadline)?.is_empty() {}
-            return Ok(None);
-        }
-        let chunk = self.read_length(size, deadline)?;
-        if !self.read_line(deadline)?.is_empty() {
-            return Err(ClientError::Malformed("a chunk without its CR LF".to_string()));
-        }
-        Ok(Some(chunk))
-    }
-
-    fn read_line(&mut self, deadline: Instant) -> Result<String, ClientError> {
-        loop {
-            if let Some(end) = self.inbox.windows(2).position(|two| two == b"\r\n") {
-                let line = self.inbox.drain(..end + 2).take(end).collect();
-                let no_text = |_| ClientError::Malformed("a line that is no text".to_string());
-                return String::from_utf8(line).map_err(no_text);
-            }
-            self.fill(deadline)?;
         }
     }
 
@@ -287,37 +240,102 @@ impl Client {
         }
     }
 
+    /// What had come of a head, or of the body behind it.
     fn so_far(&self) -> String {
-        let shown = &self.inbox[..self.inbox.len().min(400)];
+        let body = self.inbox.windows(4).position(|four| four == b"\r\n\r\n");
+        let begin = body.map_or(0, |at| at + 4);
+        let shown = &self.inbox[begin..self.inbox.len().min(begin + 400)];
         String::from_utf8_lossy(shown).into_owned()
     }
 }
 
-fn status_line(line: &str) -> Result<u16, ClientError> {
-    let mut parts = line.splitn(3, ' ');
-    let version = parts.next().filter(|version| ["HTTP/1.0", "HTTP/1.1"].contains(version));
-    let status = parts.next().filter(|digits| digits.len() == 3);
-    match (version, status.and_then(|digits| digits.parse().ok()), parts.next()) {
-        (Some(_), Some(status), Some(_)) => Ok(status),
-        _ => Err(ClientError::Malformed(format!("a status line {line:?}"))),
+/// The answer at the begin of these bytes, and its length; `None` while it is not whole. `is_bare`: no body
+/// follows, whatever its head says. `is_all`: nothing comes behind these bytes.
+pub fn read_response(
+    bytes: &[u8],
+    is_bare: bool,
+    is_all: bool,
+) -> Result<Option<(Response, usize)>, String> {
+    let Some((MessageHead { first_line, fields }, begin)) = parse_head(bytes)? else {
+        return Ok(None);
+    };
+    let (status, rest) = (status_of(&first_line)?, &bytes[begin..]);
+    let read = match ends(&fields, status, is_bare)? {
+        Ends::After(length) => rest.get(..length).map(|body| (body.to_vec(), length)),
+        Ends::Chunks => read_chunks(rest)?,
+        Ends::AtClose => is_all.then(|| (rest.to_vec(), rest.len())),
+    };
+    Ok(read.map(|(body, used)| {
+        let target = String::new();
+        (Response { target, status, headers: fields, body }, begin + used)
+    }))
+}
+
+/// The data of all chunks, and their length; `None` while the last one has not come.
+fn read_chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
+    let (mut body, mut at) = (Vec::new(), 0);
+    while let Some((data, used)) = read_chunk(&bytes[at..])? {
+        body.extend(data);
+        at += used;
+        if data.is_empty() {
+            return Ok(Some((body, at)));
+        }
     }
+    Ok(None)
+}
+
+/// The data of the next chunk, and its length; of the last one, which has no data, with the trailers. `None` while
+/// it is not whole.
+fn read_chunk(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, String> {
+    let line_at = |at: usize| {
+        let rest = bytes.get(at..)?;
+        let end = rest.windows(2).position(|two| two == b"\r\n")?;
+        Some((&rest[..end], at + end + 2))
+    };
+    let Some((line, begin)) = line_at(0) else { return Ok(None) };
+    let line = std::str::from_utf8(line).map_err(|_| "a line that is no text")?;
+    let digits = line.split(';').next().unwrap_or_default();
+    let size = usize::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
+    let size = size.ok_or_else(|| format!("a chunk size {line:?}"))?;
+    let mut next = line_at(begin + size);
+    if size > 0 {
+        return match next {
+            Some((b"", end)) => Ok(Some((&bytes[begin..begin + size], end))),
+            Some(_) => Err("a chunk without its CR LF".to_string()),
+            None => Ok(None),
+        };
+    }
+    while let Some((line, end)) = next {
+        if line.is_empty() {
+            return Ok(Some((b"", end)));
+        }
+        next = line_at(end);
+    }
+    Ok(None)
+}
+
+fn status_of(line: &str) -> Result<u16, String> {
+    let rest = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.split_once(' '));
+    let digits = rest.filter(|(digits, reason)| digits.len() == 3 && !reason.is_empty());
+    let status = digits.and_then(|(digits, _)| digits.parse().ok());
+    status.ok_or_else(|| format!("a status line {line:?}"))
 }
 
 /// How the body ends (RFC 9112, 6.3), with no mercy for an answer that says it in two ways.
-fn ends(head: &MessageHead, status: u16, is_bare: bool) -> Result<Ends, ClientError> {
+fn ends(fields: &[(String, String)], status: u16, is_bare: bool) -> Result<Ends, String> {
     let same = |wanted: &str| {
-        let found = head.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let found = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
     };
     let (lengths, codings) = (same("Content-Length"), same("Transfer-Encoding"));
-    let bad = |what: &str| Err(ClientError::Malformed(format!("{what}: {:?}", head.fields)));
+    let bad = |what: &str| Err(format!("{what}: {fields:?}"));
     if lengths.len() + codings.len() > 1 {
         return bad("more than one length");
     }
     if status == 204 && lengths.len() + codings.len() > 0 {
         return bad("a length on a 204");
     }
-    if is_bare || status == 204 || status == 304 {
+    if is_bare || matches!(status, 100..=199 | 204 | 304) {
         return Ok(Ends::After(0));
     }
     match (lengths.first(), codings.first()) {

@@ -7,6 +7,25 @@ use crate::interval::Stored;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// A file of the repository is what was made from the source: all of it, or what stands between the line
+/// `<!-- mark: ... -->` and `<!-- end of mark -->`. With `UPDATE_DOCS=1`, this writes it.
+#[track_caller]
+pub(crate) fn is_made(file: &str, mark: Option<&str>, made: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let text = std::fs::read_to_string(&path).expect("it is part of the repository");
+    let part = mark.map_or(0..text.len(), |mark| {
+        let line = text.find(&format!("<!-- {mark}: ")).expect("it has the mark");
+        let begin = line + text[line..].find('\n').expect("the mark has a line") + 1;
+        begin..text.find(&format!("<!-- end of {mark} -->")).expect("it has the end mark")
+    });
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let text = [&text[..part.start], made, &text[part.end..]].concat();
+        return std::fs::write(path, text).expect("it can be written");
+    }
+    let is_current = text[part] == *made;
+    assert!(is_current, "{file} is out of date: `UPDATE_DOCS=1 cargo test --lib` writes it");
+}
+
 /// What a file may give for a type.
 pub(crate) trait Schema {
     fn schema(types: &mut Types) -> Value;

@@ -4,6 +4,7 @@
 
 use crate::config::flags::FLAGS;
 use crate::config::schema::Config;
+use crate::config::tests::describe::is_made;
 use crate::config::values::{FileObject as _, Visit};
 
 const FLAGS_HEAD: &str = "\
@@ -74,25 +75,8 @@ fn code(text: &str) -> String {
     }
 }
 
-const BEGIN: &str =
-    "<!-- reference: made from the source, `UPDATE_DOCS=1 cargo test --lib config` writes it -->\n";
-const END: &str = "<!-- end of reference -->";
-
 #[test]
 fn the_documentation_holds_the_reference() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/configuration.md");
-    let page = std::fs::read_to_string(path).expect("the page is there");
-    let begin = page.find(BEGIN).expect("the page has the mark") + BEGIN.len();
-    let end = page.find(END).expect("the page has the end mark");
-    let expected = format!("\n{}", reference());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let page = format!("{}{expected}{}", &page[..begin], &page[end..]);
-        std::fs::write(path, page).expect("the page can be written");
-        return;
-    }
-    let is_current = page[begin..end] == expected;
-    assert!(
-        is_current,
-        "src/docs/configuration.md is out of date: `UPDATE_DOCS=1 cargo test --lib config` writes it"
-    );
+    let made = format!("\n{}", reference());
+    is_made("src/docs/configuration.md", Some("reference"), &made);
 }

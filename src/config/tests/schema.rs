@@ -4,6 +4,7 @@ use crate::config::fault::Report;
 use crate::config::forms::{AMOUNT, FRACTION, PLACES};
 use crate::config::json::{Node, list, object, text};
 use crate::config::schema::Config;
+use crate::config::tests::describe::is_made;
 use crate::config::values::{FileObject as _, KeyValue, Visit};
 
 /// Members of a JSON Schema: names, and values as JSON.
@@ -93,14 +94,5 @@ fn needed(json: &str, value: &mut dyn KeyValue) -> Vec<String> {
 
 #[test]
 fn the_schema_is_that_of_the_keys() {
-    let made = schema();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/config/schema.json");
-        std::fs::write(file, &made).expect("the file can be written");
-        return;
-    }
-    assert!(
-        made == include_str!("../schema.json"),
-        "src/config/schema.json is out of date: `UPDATE_DOCS=1 cargo test --lib config` writes it"
-    );
+    is_made("src/config/schema.json", None, &schema());
 }

@@ -2,7 +2,7 @@
 
 use super::bodies::reads;
 use super::testing::candles;
-use crate::config::tests::describe::{Described, Schema, Types, write};
+use crate::config::tests::describe::{Described, Schema, Types, is_made, write};
 use crate::exchange::Dialect;
 use crate::exchange::call::TargetTemplate;
 use crate::exchange::dialect::DialectForm;
@@ -78,15 +78,7 @@ fn the_schema_is_that_of_the_structs() {
     let mut made = String::new();
     write(&schema, "", &mut made);
     made.push('\n');
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/dialects/schema.json");
-        std::fs::write(file, &made).expect("the file can be written");
-        return;
-    }
-    assert!(
-        made == include_str!("../dialects/schema.json"),
-        "src/exchange/dialects/schema.json is out of date: `UPDATE_DOCS=1 cargo test --lib exchange` writes it"
-    );
+    is_made("src/exchange/dialects/schema.json", None, &made);
 }
 
 /// The examples of the documentation read the bodies that it shows.

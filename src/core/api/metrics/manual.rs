@@ -1,13 +1,9 @@
 //! The list of metrics in the manual, made from the table.
 
 use super::*;
+use crate::config::tests::describe::is_made;
 use crate::core::api::view::View;
 use crate::core::testing::{NOW, SOURCE, config_of, context};
-
-/// The list stands between these two lines.
-const BEGIN: &str =
-    "<!-- metrics: made from their table, `UPDATE_DOCS=1 cargo test --lib metrics` writes it -->\n";
-const END: &str = "<!-- end of metrics -->";
 
 /// Appends a row for each of these metrics: name, kind, labels, what it means. `source`: the label of the
 /// source, if they are of one.
@@ -58,15 +54,5 @@ fn the_list_is_that_of_the_table() {
     let figures = Figures { source: Some(SOURCE), ..Figures::new(&view) };
     let mut made = "\n| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_string();
     list(METRICS, "", &figures, &mut made);
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/operations.md");
-    let page = std::fs::read_to_string(file).expect("the page");
-    let (front, rest) = page.split_once(BEGIN).expect("the page has the mark");
-    let (written, back) = rest.split_once(END).expect("the page has the end mark");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        let page = format!("{front}{BEGIN}{made}\n{END}{back}");
-        return std::fs::write(file, page).expect("the file can be written");
-    }
-    let why =
-        "src/docs/operations.md is out of date: `UPDATE_DOCS=1 cargo test --lib metrics` writes it";
-    assert!(written == made + "\n", "{why}");
+    is_made("src/docs/operations.md", Some("metrics"), &(made + "\n"));
 }

@@ -243,6 +243,7 @@ impl Display for Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::tests::describe::is_made;
     use crate::core::api::view::View;
     use crate::core::testing::{NOW, SOURCE, config_of, context};
     use crate::json::{List, Value, json, members};
@@ -328,14 +329,6 @@ mod tests {
 
     #[test]
     fn the_schema_is_that_of_the_table() {
-        let made = schema();
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/core/api/metrics/schema.json");
-            return std::fs::write(file, made).expect("the file can be written");
-        }
-        assert!(
-            made == include_str!("schema.json"),
-            "src/core/api/metrics/schema.json is out of date: `UPDATE_DOCS=1 cargo test --lib metrics` writes it"
-        );
+        is_made("src/core/api/metrics/schema.json", None, &schema());
     }
 }
