@@ -20,8 +20,8 @@ fn run_line(line: &str) -> (i32, String, String) {
     Launch::new(&["-c", line, env!("CARGO_BIN_EXE_marketd")]).program("sh").run().parts()
 }
 
-/// A file of this name and text.
-fn file(name: &str, text: &str) -> String {
+/// A file of this name and text, which no other test may give.
+pub fn file(name: &str, text: &str) -> String {
     let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(&path, text).expect("the directory can be written");
     path

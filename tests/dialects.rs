@@ -1,6 +1,7 @@
 //! Dialects of files, as marketd runs with them: an exchange without a clock, without a market list, with
 //! answers that do not fit, and with a market that is gone.
 
+use crate::cli::file;
 use crate::support;
 
 use marketd::time::iso_8601;
@@ -224,8 +225,7 @@ fn a_key_is_sent_in_its_header_read_again_by_a_reload_and_told_nowhere() {
     let now = std::sync::Arc::new(std::sync::Mutex::new("hunter2-first"));
     let known = now.clone();
     let exchange = FakeExchange::start(move |asked| ticks(asked, &known.lock().expect("a key")));
-    let file = format!("{}/dialects-key", env!("CARGO_TARGET_TMPDIR"));
-    std::fs::write(&file, "hunter2-first\n").expect("the directory can be written to");
+    let file = file("dialects-key", "hunter2-first\n");
     let key_file = json!({ "keyFile": file });
     let marketd = start_with(&["--log", "debug"], KEYED, &exchange, &["ACME/USD"], key_file);
     await_last(&marketd, "ACME-USD", 12.5);
@@ -450,8 +450,7 @@ fn tickers_of_all_markets_are_completed_market_by_market() {
 #[test]
 fn a_probe_shows_the_merged_quote_and_every_page() {
     let probe = |name: &str, dialect: &str, exchange: &FakeExchange, symbol: &str| {
-        let path = format!("{}/dialects-{name}.json", env!("CARGO_TARGET_TMPDIR"));
-        std::fs::write(&path, dialect).expect("the directory can be written to");
+        let path = file(&format!("dialects-{name}.json"), dialect);
         let source = format!("{path}={}", exchange.url());
         Marketd::run(&["probe", "--source", &source, "--symbols", symbol]).stdout
     };

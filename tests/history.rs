@@ -47,14 +47,8 @@ fn history(marketd: &Marketd, key: &str) -> i64 {
 /// A chart that the daemon calls complete.
 #[track_caller]
 fn await_complete(marketd: &Marketd, target: &str) -> Response {
-    let caller = std::panic::Location::caller();
-    let mut last = None;
-    let found = poll_until(LONG, || {
-        let answer = get(marketd.addr(), target);
-        last = Some((answer.status, answer.head_text()));
-        (answer.header("Chart-Coverage") == Some("complete")).then_some(answer)
-    });
-    found.unwrap_or_else(|| panic!("{caller}: {target} never was complete: {last:?}"))
+    let is_complete = |it: &Response| it.header("Chart-Coverage") == Some("complete");
+    await_answer(marketd.addr(), target, is_complete)
 }
 
 /// Ends it as a power cut would.
@@ -68,15 +62,4 @@ fn kill(marketd: Marketd) {
 /// A daemon in a directory where an earlier one was.
 fn launch(dir: &std::sync::Arc<TempDir>, config: &Value) -> Launch {
     Launch::new(&[]).in_dir(dir.clone()).config(config)
-}
-
-trait HeadText {
-    fn head_text(&self) -> String;
-}
-
-impl HeadText for Response {
-    fn head_text(&self) -> String {
-        let fields = ["Chart-Coverage", "Chart-Gaps", "Chart-Last-Closed"];
-        format!("{:?}", fields.map(|name| self.header(name)))
-    }
 }

@@ -27,5 +27,4 @@ mod reasons;
 pub mod setup;
 mod several;
 mod stream;
-mod symbols;
 mod watch;

@@ -1,5 +1,6 @@
 //! `marketd probe`: what it prints about an exchange, and about a dialect that is wrong.
 
+use crate::cli::file;
 use crate::support;
 
 use std::process::Command;
@@ -135,13 +136,6 @@ fn it_tells_what_is_wrong_with_a_dialect() {
     check("/api/v3/klines", "/api/v3/none", 1, "status 404");
     let (code, told) = probe("mexc", "FOO/BAR");
     assert!(code == 1 && told.contains("is not in the list"), "{told}");
-}
-
-/// A file in the directory of tests.
-fn file(name: &str, text: &str) -> String {
-    let path = format!("{}/probe-{name}", env!("CARGO_TARGET_TMPDIR"));
-    std::fs::write(&path, text).expect("the directory can be written");
-    path
 }
 
 #[test]

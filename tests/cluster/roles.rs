@@ -105,10 +105,8 @@ fn a_tag_of_one_node_says_nothing_to_another() {
 fn a_node_that_joins_late_has_everything_and_each_file_holds_the_same_candles() {
     let Some(mut world) = World::settled(1, 2) else { return };
     let await_complete = |node: &Node, target: &str| {
-        eventually(LONG, || {
-            let answer = node.get(target);
-            (answer.header("Chart-Coverage") == Some("complete")).then_some(())
-        });
+        let is_complete = |it: &Response| it.header("Chart-Coverage") == Some("complete");
+        await_answer(node.marketd().addr(), target, is_complete);
     };
     SAME[5..].iter().for_each(|target| await_complete(&world.nodes[0], target));
     world.add(1);

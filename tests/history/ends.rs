@@ -132,7 +132,7 @@ fn a_chart_of_a_market_with_few_trades_is_as_long_after_a_restart_as_before() {
     await_health(&marketd, "ok");
     for (rest, rows) in [(closed.as_str(), 500), ("limit=300", 300)] {
         let answer = get(marketd.addr(), &target(rest));
-        assert_eq!(long_as(&answer), rows, "{rest}: {}", answer.head_text());
+        assert_eq!(long_as(&answer), rows, "{rest}: {:?}", answer.headers);
     }
     let after = get(marketd.addr(), &target(&closed));
     assert_eq!(after.text(), before.text());

@@ -225,3 +225,35 @@ fn known_methods_are_refused_and_options_answered() {
         .and_then(|()| client.read());
     error(&posted.expect("an answer"), 404, "not_found", None);
 }
+
+#[test]
+fn an_error_repeats_at_most_64_bytes_of_what_was_asked_and_escapes_them() {
+    let (_exchange, marketd) = polled(&["BTC/USDT"]);
+    let long = "Z".repeat(300);
+    for target in [
+        format!("/api/v1/quotes/{long}"),
+        format!("/{long}"),
+        format!("/api/v1/categories/{long}/markets"),
+        format!("/api/ecosystem/market/{long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&from={long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&limit={long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&fill={long}"),
+        format!("/api/v1/quotes/BTCUSDT?source={long}"),
+        format!("/api/v1/quotes/BTCUSDT?decimals={long}"),
+    ] {
+        let answer = get(marketd.addr(), &target);
+        assert!((400..500).contains(&answer.status), "{target}");
+        let message = answer.exact()["message"].text().unwrap_or_default().to_string();
+        let repeated = message.matches('Z').count();
+        assert!((50..=64).contains(&repeated), "{target}: {message}");
+    }
+    let message = error(
+        &get(marketd.addr(), "/api/v1/quotes/%22%5C%3C%E2%82%AC"),
+        400,
+        "invalid_symbol",
+        Some("symbol"),
+    );
+    assert!(message.contains("\"\\<"), "{message}");
+    assert!(message.is_ascii(), "{message}");
+}

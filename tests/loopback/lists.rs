@@ -3,28 +3,12 @@
 use crate::loopback::setup::*;
 use crate::support::*;
 
-/// The lists, with the parameters that they need and the member that has the rows.
-const LISTS: [(&str, &str); 3] = [
-    ("/api/v1/quotes?symbols=*&", "quotes"),
-    ("/api/v1/categories/usdt/markets?", "markets"),
-    ("/api/ecosystem/market?", ""),
-];
-
 /// A number with its digits as a whole number of 10^-18.
 fn number(value: &Json) -> Option<i128> {
     let text = value.text()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     assert!(fraction.len() <= 18, "{text}");
     format!("{whole}{fraction:0<18}").parse().ok()
-}
-
-fn rows(answer: &Response, member: &str) -> Vec<Json> {
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let body = answer.exact();
-    match member {
-        "" => body.items().to_vec(),
-        member => body[member].items().to_vec(),
-    }
 }
 
 fn names(rows: &[Json]) -> Vec<String> {
@@ -38,16 +22,6 @@ fn total(answer: &Response) -> usize {
         name == "Access-Control-Expose-Headers" && value == "X-Total-Count"
     }));
     total.parse().expect("a number")
-}
-
-/// The target of a link with this relation, resolved against the address of the request.
-fn link(answer: &Response, relation: &str, target: &str) -> Option<String> {
-    let links = answer.header("Link")?.split(", ");
-    let found = links
-        .filter_map(|link| link.split_once(">; rel="))
-        .find(|it| it.1.trim_matches('"') == relation)?;
-    let path = target.split('?').next()?;
-    Some(format!("{path}{}", found.0.strip_prefix('<')?))
 }
 
 /// Markets of which some have figures that others lack, and some have the same; nothing changes any more.
@@ -75,7 +49,7 @@ fn quiet() -> (Binance, Marketd) {
 fn a_list_is_sorted_by_exact_values_and_what_is_not_known_comes_last() {
     let (_exchange, marketd) = quiet();
     let addr = marketd.addr();
-    let quotes = rows(&get(addr, "/api/v1/quotes?symbols=*"), "quotes");
+    let quotes = read(addr, "/api/v1/quotes?symbols=*")["quotes"].items().to_vec();
     for (by, descending) in
         ["last", "percentage", "quoteVolume"].into_iter().flat_map(|by| [(by, false), (by, true)])
     {
@@ -88,36 +62,9 @@ fn a_list_is_sorted_by_exact_values_and_what_is_not_known_comes_last() {
         });
         let order = if descending { "desc" } else { "asc" };
         let answer = get(addr, &format!("/api/ecosystem/market?sort={by}&order={order}"));
-        assert_eq!(names(&rows(&answer, "")), names(&expected), "{by} {order}");
+        assert_eq!(names(answer.exact().items()), names(&expected), "{by} {order}");
         assert_eq!(total(&answer), expected.len());
         assert_eq!(answer.header("Link"), None);
-    }
-}
-
-/// Each link by itself: beside `core/api/selection.rs`; the way to the end: the simulation.
-#[test]
-fn the_links_lead_through_the_whole_list_and_back() {
-    let (_exchange, marketd) = quiet();
-    let addr = marketd.addr();
-    for (target, member) in LISTS {
-        let whole = format!("{target}sort=quoteVolume&order=desc&search=U&x=%22%3C%C3%A4");
-        let expected = rows(&get(addr, &whole), member);
-        let first = format!("{whole}&limit=37");
-        let last = link(&get(addr, &first), "last", &first).expect("there is one");
-        let (mut at, mut found) = (last.clone(), Vec::new());
-        loop {
-            let answer = get(addr, &at);
-            assert_eq!(total(&answer), expected.len());
-            found.splice(0..0, rows(&answer, member));
-            match link(&answer, "prev", &at) {
-                Some(previous) => at = previous,
-                None => break,
-            }
-        }
-        assert_eq!(found, expected, "{target}");
-        let (head, answer) = (head(addr, &last), get(addr, &last));
-        assert_eq!(head.header("Link"), answer.header("Link"));
-        assert_eq!(head.header("ETag"), answer.header("ETag"));
     }
 }
 

@@ -1,10 +1,8 @@
 //! Answers that leave in gzip: which do, what their heads say, and that what they unpack to is what
 //! leaves as it is. In a build without the feature, that none does.
 
-use crate::loopback::setup::*;
 use crate::support::*;
 use flate2::read::GzDecoder;
-use serde_json::json;
 use std::io::Read;
 use std::net::SocketAddr;
 
@@ -214,31 +212,4 @@ fn a_condition_is_met_by_the_tag_of_what_the_client_may_have() {
             Some(())
         });
     }
-}
-
-/// A daemon that has 2000 quotes and polls no more, with so much room for packed bodies.
-fn still(packed_bytes: usize) -> (Binance, Marketd) {
-    let names: Vec<String> = (0..2000).map(|n| format!("A{n}/USDT")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let exchange = exchange_of(&names);
-    let source = with(source("fake", &exchange), "staleAfterMs", json!(3_600_000));
-    let limits = json!({ "compressedBytes": packed_bytes });
-    let marketd = start(&with(config(&[source]), "limits", limits));
-    silence(&exchange);
-    (exchange, marketd)
-}
-
-/// Twenty quotes from this one on.
-fn twenty(from: usize) -> String {
-    let names: Vec<String> = (from..from + 20).map(|n| format!("A{n}USDT")).collect();
-    format!("/api/v1/quotes?symbols={}", names.join(","))
-}
-
-#[test]
-fn without_room_for_packed_bodies_nothing_leaves_in_gzip() {
-    let (_exchange, marketd) = still(0);
-    let answer = ask_all(marketd.addr(), &[ask("GET", &twenty(0), GZIP)]).remove(0);
-    assert_eq!((answer.status, is_packed(&answer)), (200, false));
-    assert_eq!(answer.header("Vary"), None);
-    assert!(answer.body.len() > 1024);
 }

@@ -170,21 +170,3 @@ fn the_directory_holds_what_was_asked_for_and_nothing_else() {
     let left = std::fs::read_dir(dir.path()).map(Iterator::count);
     assert_eq!(left.ok(), Some(0));
 }
-
-#[test]
-fn the_address_may_be_said_in_the_file_and_in_the_environment() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let free = || {
-        let socket = TcpListener::bind(APART).and_then(|socket| socket.local_addr());
-        socket.expect("a free port")
-    };
-    let (in_file, in_env) = (free(), free());
-    let file = with(config(&[source("fake", &exchange)]), "listen", json!(in_file.to_string()));
-    let launch = || Launch::new(&[]).config(&file).listen_as_configured();
-    let marketd = launch().start();
-    assert_eq!(marketd.addr(), in_file);
-    assert_eq!(get(marketd.addr(), "/health/live").status, 200);
-    drop(marketd);
-    let marketd = launch().env("MARKETD_LISTEN", &in_env.to_string()).start();
-    assert_eq!(marketd.addr(), in_env);
-}

@@ -30,24 +30,14 @@ fn codes(health: &Json) -> Vec<String> {
     health["reasons"].items().iter().map(code).collect()
 }
 
-/// Waits until health gives exactly these reasons.
+/// Waits until health, whose status is 503 in the beginning, gives exactly these reasons.
 #[track_caller]
 fn await_reasons(marketd: &Marketd, expected: &[&str]) -> Json {
-    let caller = std::panic::Location::caller();
-    let mut last = String::new();
-    let found = poll_until(LONG, || {
-        let health = health(marketd);
-        last = health.to_string();
-        (codes(&health) == expected).then_some(health)
+    let answer = await_answer(marketd.addr(), "/health", |answer| {
+        assert!([200, 503].contains(&answer.status));
+        as_described(answer);
+        codes(&answer.exact()) == expected
     });
-    found.unwrap_or_else(|| panic!("{caller}: health never gave {expected:?}, but {last}"))
-}
-
-/// The body of `/health`, whose status is 503 in the beginning.
-fn health(marketd: &Marketd) -> Json {
-    let answer = get(marketd.addr(), "/health");
-    assert!([200, 503].contains(&answer.status));
-    as_described(&answer);
     answer.exact()
 }
 
@@ -195,21 +185,6 @@ fn debug_tells_what_is_requested_answered_and_decided_one_line_an_event() {
     let quiet = eventful(&[]);
     assert!(!quiet.contains("DEBUG"), "{quiet}");
     assert!(log.lines().count() > 2 * quiet.lines().count(), "{log}\n{quiet}");
-}
-
-#[test]
-fn a_rule_for_one_target_of_the_log_leaves_the_others_at_info() {
-    let log = eventful(&["--log", "source=debug"]);
-    assert!(log.contains(" net: listening on http://"), "{log}");
-    assert!(log.contains(" source: request "), "{log}");
-    assert!(log.contains(" health: ok"), "{log}");
-    assert!(!log.contains(" DEBUG http: "), "{log}");
-    // Whatever was printed can be named, by itself.
-    for target in TARGETS {
-        let rule = format!("{target}=off");
-        let marketd = Launch::new(&["--log", &rule, "--demo"]).arg("--check").run();
-        assert_eq!(marketd.code, Some(0), "{target}: {marketd:?}");
-    }
 }
 
 /// Asks until the log's reader, which does not read, has made it lose lines. Each request is answered.

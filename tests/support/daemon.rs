@@ -467,7 +467,7 @@ pub fn await_answer(
     match (found, last) {
         (Some(answer), _) => answer,
         (None, last) => {
-            let last = last.map(|answer| (answer.status, answer.text().to_string()));
+            let last = last.map(|it| (it.status, it.headers.clone(), it.text().to_string()));
             panic!("{caller}: {target} never was as wanted; the last answer: {last:?}")
         }
     }
@@ -476,14 +476,8 @@ pub fn await_answer(
 /// Waits until health says so.
 #[track_caller]
 pub fn await_health(marketd: &Marketd, status: &str) -> Json {
-    let caller = std::panic::Location::caller();
-    let mut last = String::new();
-    let found = poll_until(LONG, || {
-        let answer = get(marketd.addr(), "/health");
-        last = answer.text().to_string();
-        Some(answer.exact()).filter(|health| health["status"] == status)
-    });
-    found.unwrap_or_else(|| panic!("{caller}: health never said {status}, but {last}"))
+    let is_so = |answer: &Response| answer.exact()["status"] == status;
+    await_answer(marketd.addr(), "/health", is_so).exact()
 }
 
 /// The answer to `target` in all its digits; panics unless it is a 200.
