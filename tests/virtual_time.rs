@@ -8,6 +8,7 @@
 //! The simulation in `sim` has a driver of its own, in which messages come in pieces and sockets block.
 #![allow(dead_code, reason = "two programs compile this, and each uses a part of it")]
 
+use crate::support::client::{self, read_response};
 use crate::support::message::{MessageHead, field, parse_head};
 use marketd::core::{Action, Broken, Core, Event, Service};
 use marketd::history::{DiskJob, Reply};
@@ -103,29 +104,6 @@ pub trait Peers {
     /// Does a job of the disk.
     fn work(&mut self, job: DiskJob, _us: u64) -> Vec<Reply> {
         panic!("no history is kept: {job:?}")
-    }
-}
-
-/// What a client got.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: MessageHead,
-    pub body: String,
-}
-
-impl Answer {
-    fn read(bytes: &[u8]) -> Answer {
-        let parsed = parse_head(bytes).expect("an answer is well formed");
-        let (head, used) = parsed.expect("an answer is whole");
-        let status = head.first_line.split(' ').nth(1).and_then(|text| text.parse().ok());
-        let body = String::from_utf8(bytes[used..].to_vec()).expect("a body is text");
-        Answer { status: status.expect("a status"), head, body }
-    }
-
-    /// The value of a field; empty, if there is none.
-    pub fn header(&self, name: &str) -> &str {
-        field(&self.head.fields, name).unwrap_or_default()
     }
 }
 
@@ -295,12 +273,15 @@ impl<P: Peers> VirtualTime<P> {
     }
 
     /// The answer to a client, once it has come.
-    pub fn answer_to(&mut self, key: Key) -> Option<Answer> {
-        self.answers.remove(&key).map(|bytes| Answer::read(&bytes))
+    pub fn answer_to(&mut self, key: Key) -> Option<client::Response> {
+        self.answers.remove(&key).map(|bytes| {
+            let read = read_response(&bytes, false, true).expect("an answer is well formed");
+            read.expect("an answer is whole").0
+        })
     }
 
     /// Asks as a client, and lets time pass until that is answered.
-    pub fn fetch(&mut self, target: &str) -> Answer {
+    pub fn fetch(&mut self, target: &str) -> client::Response {
         let key = self.ask_for(target);
         let limit = self.us + PATIENCE_US;
         while !self.answers.contains_key(&key) {

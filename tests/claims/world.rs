@@ -9,8 +9,8 @@ use crate::sim::bad_day::{Source, config};
 use crate::sim::charts::{ChartAsk, ChartFields, ChartRow, read_rows};
 use crate::sim::truth::Trading;
 pub use crate::sim::weather::SECOND;
+use crate::support::Response;
 use crate::support::{Json, Rng};
-use crate::virtual_time::Answer;
 pub use marketd::config::Config;
 use marketd::config::{Data, Depth, HistoryConfig, Poll};
 use std::collections::BTreeMap;
@@ -39,12 +39,12 @@ pub struct Chart {
 }
 
 impl Chart {
-    pub fn read(answer: &Answer) -> Chart {
+    pub fn read(answer: &Response) -> Chart {
         assert_eq!(answer.status, 200, "{answer:?}");
         Chart {
-            fields: chart_fields(&answer.head).expect("the fields of a chart"),
-            rows: read_rows(answer.body.as_bytes(), false).expect("a list of rows"),
-            body: answer.body.clone(),
+            fields: chart_fields(&answer.headers).expect("the fields of a chart"),
+            rows: read_rows(&answer.body, false).expect("a list of rows"),
+            body: answer.text().to_string(),
         }
     }
 
@@ -237,13 +237,13 @@ impl World {
     }
 
     /// Minutes with these parameters, as they are.
-    pub fn chart(&mut self, parameters: &str) -> Answer {
+    pub fn chart(&mut self, parameters: &str) -> Response {
         self.fetch(&format!("/api/ecosystem/chart?symbol=M00USDT&interval=1m{parameters}"))
     }
 
     /// The body of an answer.
     pub fn get(&mut self, target: &str) -> Json {
-        Json::parse(&self.fetch(target).body).expect("it is JSON")
+        self.fetch(target).exact()
     }
 
     /// Requests for minutes of the first market since the last call: first and last minute of each.

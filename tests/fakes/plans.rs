@@ -5,7 +5,6 @@ use crate::fakes::shop::*;
 use crate::fakes::virtual_time::World;
 use crate::fakes::{fake, fakes};
 use crate::support::*;
-use crate::virtual_time::Answer;
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::exchange::{Call, Dialect};
 use std::collections::HashMap;
@@ -87,7 +86,7 @@ fn timeless(world: &mut World, symbol: &str) -> Option<String> {
     let answer = world.at_once(&format!("/api/v1/quotes/{symbol}"));
     let is_time =
         |it: &&str| ["timestamp", "receivedAt", "datetime"].iter().any(|name| it.contains(name));
-    let lines = answer.body.split(',').filter(|it| !is_time(it));
+    let lines = answer.text().split(',').filter(|it| !is_time(it));
     (answer.status == 200).then(|| lines.collect::<Vec<_>>().join(","))
 }
 
@@ -203,9 +202,9 @@ fn a_market_that_is_gone_costs_the_others_nothing() {
     let mut world = World::of(fake("binance"), shop, vec![source], 1);
     world.run_to(30_000_000);
     for (at, market) in markets.iter().enumerate() {
-        let Answer { status, body, .. } =
-            world.at_once(&format!("/api/v1/quotes/{}", market.symbol()));
-        assert_eq!(status == 200, at != 27, "{at}: {body}");
+        let answer = world.at_once(&format!("/api/v1/quotes/{}", market.symbol()));
+        let body = answer.text();
+        assert_eq!(answer.status == 200, at != 27, "{at}: {body}");
         assert!(!body.contains(r#""stale":true"#), "{body}");
     }
     // Once it is known, it is left alone longer and longer.

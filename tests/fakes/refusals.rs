@@ -7,7 +7,7 @@ use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{fake, fakes};
 use crate::support::*;
-use crate::virtual_time::{Answer, SECOND_US};
+use crate::virtual_time::SECOND_US;
 use marketd::config::{Poll, SourceConfig};
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -219,10 +219,11 @@ fn served(world: &mut World) -> Vec<String> {
         "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=30".to_string(),
     ];
     let read = |target: &String| {
-        let Answer { status, body, .. } = world.at_once(target);
-        assert_eq!(status, 200, "{target}: {body}");
+        let answer = world.at_once(target);
+        let body = answer.text();
+        assert_eq!(answer.status, 200, "{target}: {body}");
         assert!(body.len() > 100, "{target}: {body}");
-        body
+        body.to_string()
     };
     targets.iter().map(read).collect()
 }

@@ -7,7 +7,7 @@ use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{NAMES, fake, fakes};
 use crate::support::generated::GeneratedMarket;
 use crate::support::*;
-use crate::virtual_time::{Answer, SECOND_US};
+use crate::virtual_time::SECOND_US;
 use serde_json::json;
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -146,12 +146,12 @@ fn fetched(name: &str, shop: Shop, weather: Weather) -> World {
 }
 
 /// A chart of minutes, from and to so many of them back.
-fn minutes(world: &mut World, back: (i64, i64)) -> Answer {
+fn minutes(world: &mut World, back: (i64, i64)) -> Response {
     let newest = NOW / MINUTE_MS * MINUTE_MS;
     let [from, to] = [back.0, back.1].map(|back| newest - back * MINUTE_MS);
     let target = format!("/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&from={from}&to={to}");
     let answer = world.fetch(&target);
-    assert_eq!(answer.status, 200, "{target}: {}", answer.body);
+    assert_eq!(answer.status, 200, "{target}: {}", answer.text());
     answer
 }
 
@@ -162,12 +162,12 @@ fn what_kraken_no_longer_tells_is_not_claimed_to_be_covered() {
     let asked = minutes_asked(&world);
     for (back, rows) in [((2000, 1500), 0), ((900, 600), 120), ((5000, 710), 10)] {
         let answer = minutes(&mut world, back);
-        assert_eq!(answer.header("Chart-Coverage"), "partial", "{back:?}");
-        assert_eq!(answer.header("Chart-Gaps"), "0", "{back:?}");
+        assert_eq!(answer.header("Chart-Coverage"), Some("partial"), "{back:?}");
+        assert_eq!(answer.header("Chart-Gaps"), Some("0"), "{back:?}");
         let (from, to) = (NOW - 720 * MINUTE_MS, NOW - back.1 * MINUTE_MS);
         let expected = shop.rows(&shop.markets()[0], MINUTE_MS, from, to);
         let expected = chart_of(&expected[expected.len() - rows..]);
-        assert_eq!(answer.body, expected.to_string(), "{back:?}");
+        assert_eq!(answer.text(), expected.to_string(), "{back:?}");
     }
     // What is known not to come is not asked for.
     assert!(minutes_asked(&world) <= asked + 1);
@@ -177,7 +177,7 @@ fn what_kraken_no_longer_tells_is_not_claimed_to_be_covered() {
 fn what_is_too_long_ago_for_gate_is_not_asked_for() {
     let mut world = fetched("gate", Shop::new(1), Weather::Fair);
     let answer = minutes(&mut world, (20_000, 19_000));
-    assert_eq!((answer.header("Chart-Coverage"), &*answer.body), ("partial", "[]"));
+    assert_eq!((answer.header("Chart-Coverage"), answer.text()), (Some("partial"), "[]"));
     assert_eq!(world.get("/api/v1/metrics")["upstreams"][0]["errors"].integer(), Some(0));
 }
 
@@ -195,11 +195,10 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
         assert!(world.count(&format!("/products/{id}/ticker"), 0) > 1, "{id}");
         let answer = world.at_once(&format!("/api/v1/quotes/{}", market.symbol()));
         if market.id() == broken.id() {
-            assert_eq!(answer.status, 404, "{}", answer.body);
+            assert_eq!(answer.status, 404, "{}", answer.text());
             continue;
         }
-        let quote = Json::parse(&answer.body).expect("a quote");
-        check_quote(&quote, fake("coinbase"), market, fake("coinbase").sends);
+        check_quote(&answer.exact(), fake("coinbase"), market, fake("coinbase").sends);
     }
     let upstream = &world.get("/api/v1/metrics")["upstreams"][0];
     assert_ne!(upstream["errors"], 0);

@@ -4,7 +4,7 @@
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::support::*;
-use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
+use crate::virtual_time::{Peers, Request, Response, VirtualTime};
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use std::net::SocketAddr;
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// The answer to a target that is answered at once.
-    pub fn at_once(&mut self, target: &str) -> Answer {
+    pub fn at_once(&mut self, target: &str) -> client::Response {
         let key = self.ask_for(target);
         self.answer_to(key)
             .unwrap_or_else(|| panic!("{target} of {} is not at hand", self.fake.name))
@@ -103,7 +103,7 @@ impl World {
 
     /// The body of it.
     pub fn get(&mut self, target: &str) -> Json {
-        Json::parse(&self.at_once(target).body).expect("it is JSON")
+        self.at_once(target).exact()
     }
 
     /// The reasons of `/health` but those of the start.

@@ -10,36 +10,40 @@ use super::ledger::{Ledger, Tri};
 use super::lists::{List, Piece};
 use super::quotes::Books;
 use super::trace::{Verdict, ensure};
-use crate::support::Json;
-use crate::support::message::{MessageHead, parse_head};
+use crate::support::client::read_response;
+use crate::support::{Json, Response};
 use flate2::read::GzDecoder;
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::ops::Deref;
 
-/// One whole answer.
+/// One whole answer, its body unpacked.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    pub status: u16,
-    pub head: MessageHead,
+    response: Response,
     /// Bytes of its body as it came, or as a `HEAD` tells them.
     pub length: usize,
-    /// Unpacked.
-    pub body: Vec<u8>,
     /// Whether it came packed.
     pub is_packed: bool,
+}
+
+impl Deref for Answer {
+    type Target = Response;
+
+    fn deref(&self) -> &Response {
+        &self.response
+    }
 }
 
 impl Answer {
     /// The value of a field that stands at most once.
     pub fn field(&self, name: &str) -> Result<Option<&str>, String> {
-        single(&self.head, name)
+        single(&self.headers, name)
     }
 
     /// Whether the connection ends with it.
     pub fn closes(&self) -> bool {
-        let connection = self.field("Connection").unwrap_or_default();
-        connection.is_some_and(|value| value.eq_ignore_ascii_case("close"))
+        self.header_lists("Connection", "close")
     }
 }
 
@@ -142,7 +146,7 @@ impl Conversation {
         self.answers += 1;
         let is_open = answer.field("Access-Control-Allow-Origin")? == Some("*");
         ensure(is_open && answer.field("Date")?.is_some(), || {
-            format!("no Access-Control-Allow-Origin, or no Date: {:?}", answer.head)
+            format!("no Access-Control-Allow-Origin, or no Date: {:?}", answer.headers)
         })?;
         let Some(pending) = self.pending.pop_front() else {
             let refused = context.refused && answer.status == 503 && self.answers == 1;
@@ -214,29 +218,16 @@ fn unasked(
 
 /// The answer at the begin of these bytes, and its length.
 pub fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usize)>, String> {
-    let Some((head, used)) = parse_head(bytes)? else {
+    let Some((response, used)) = read_response(bytes, head_only, true)? else {
         return Ok(None);
     };
-    let status = head
-        .first_line
-        .strip_prefix("HTTP/1.1 ")
-        .and_then(|rest| rest.get(..3)?.parse::<u16>().ok());
-    let status = status.ok_or_else(|| format!("the status line is {:?}", head.first_line))?;
-    let mut answer = Answer { status, head, length: 0, body: Vec::new(), is_packed: false };
-    let bare = matches!(status, 100..=199 | 204 | 304);
-    let length = match answer.field("Content-Length")? {
-        Some(_) if bare => return Err(format!("{status} with a length")),
-        None if bare => 0,
-        Some(length) => length.parse::<usize>().map_err(|why| why.to_string())?,
-        None => return Err("no Content-Length".to_string()),
-    };
-    answer.length = length;
-    let length = if head_only { 0 } else { length };
-    let Some(body) = bytes.get(used..used + length) else {
-        return Ok(None);
-    };
-    answer.body = body.to_vec();
-    Ok(Some((answer, used + length)))
+    let mut answer = Answer { response, length: 0, is_packed: false };
+    let told = answer.field("Content-Length")?.map(str::parse).transpose();
+    let told = told.map_err(|why| format!("a bad length: {why}"))?;
+    let is_bare = matches!(answer.status, 100..=199 | 204 | 304);
+    ensure(told.is_none() == is_bare, || format!("{} with a length of {told:?}", answer.status))?;
+    answer.length = told.unwrap_or(0);
+    Ok(Some((answer, used)))
 }
 
 /// What an answer is compared with.
@@ -347,7 +338,7 @@ pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context) -> Verdict {
     let mut body = Vec::new();
     let read = GzDecoder::new(&answer.body[..]).read_to_end(&mut body);
     read.map_err(|why| format!("it does not unpack: {why}"))?;
-    answer.body = body;
+    answer.response.body = body;
     Ok(())
 }
 
@@ -401,7 +392,7 @@ pub fn check(
         check_tag(ask, answer, context)?;
     }
     let fields = match &ask.kind {
-        Kind::Chart(_) => chart_fields(&answer.head)?,
+        Kind::Chart(_) => chart_fields(&answer.headers)?,
         _ => ChartFields::default(),
     };
     match &ask.kind {
@@ -461,7 +452,7 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context) -> Verdict {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
         return Err(format!("for an hour it was to be\n{before}\nand now it is\n{body}"));
     }
-    if max_age(&answer.head)?.is_some_and(|seconds| seconds >= 3600) {
+    if max_age(&answer.headers)?.is_some_and(|seconds| seconds >= 3600) {
         settled.insert(key, (now_ms, answer.body.clone()));
     }
     Ok(())
@@ -556,15 +547,15 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context) -> Verdict {
 }
 
 /// The value of a field that stands at most once.
-fn single<'a>(head: &'a MessageHead, name: &str) -> Result<Option<&'a str>, String> {
-    let mut values = head.fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+fn single<'a>(fields: &'a [(String, String)], name: &str) -> Result<Option<&'a str>, String> {
+    let mut values = fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
     let first = values.next().map(|(_, value)| value.as_str());
     ensure(values.next().is_none(), || format!("{name} stands twice")).map(|()| first)
 }
 
 /// What the fields of a chart's head say.
-pub fn chart_fields(head: &MessageHead) -> Result<ChartFields, String> {
-    let field = |name: &str| single(head, name);
+pub fn chart_fields(fields: &[(String, String)]) -> Result<ChartFields, String> {
+    let field = |name: &str| single(fields, name);
     let need = |name: &str| field(name)?.ok_or_else(|| format!("no {name}"));
     let number = |text: &str| text.parse::<i64>().map_err(|why| why.to_string());
     Ok(ChartFields {
@@ -573,13 +564,13 @@ pub fn chart_fields(head: &MessageHead) -> Result<ChartFields, String> {
         gaps: number(need("Chart-Gaps")?)?.unsigned_abs(),
         complete: is_complete(field("Chart-Coverage")?)?,
         next: field("Link")?.map(str::to_string),
-        max_age: max_age(head)?,
+        max_age: max_age(fields)?,
     })
 }
 
 /// For how many seconds caches may keep an answer.
-fn max_age(head: &MessageHead) -> Result<Option<u64>, String> {
-    let policy = single(head, "Cache-Control")?.unwrap_or_default();
+fn max_age(fields: &[(String, String)]) -> Result<Option<u64>, String> {
+    let policy = single(fields, "Cache-Control")?.unwrap_or_default();
     let age = policy.split(", ").find_map(|it| it.strip_prefix("max-age="));
     age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
 }

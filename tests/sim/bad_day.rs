@@ -21,10 +21,11 @@ use super::exchange::MINUTE;
 use super::quotes::kept;
 use super::truth::Trading;
 use super::weather::SECOND;
+use crate::support::client;
 use crate::support::message::MessageHead;
 use crate::support::naive::{STORED, length_ms};
 use crate::support::{BINANCE, Json, Rng, market_by_market};
-use crate::virtual_time::{Answer, Peers, Request, Response, VirtualTime};
+use crate::virtual_time::{Peers, Request, Response, VirtualTime};
 pub use host::HOUR;
 use host::{DAY_MS, HOUR_MS, Host, Ill, Kind, MINUTE_MS};
 use judge::{Asked, check};
@@ -216,7 +217,7 @@ impl World {
 
     /// Looks at health, at a quote and at a chart of each source.
     fn look(&mut self, is_calm: bool) {
-        let health = json(&self.fetch("/health"));
+        let health = self.fetch("/health").exact();
         let us = self.us;
         self.peers.judge_health(&health, us);
         for source in 0..self.sources.len() {
@@ -282,7 +283,7 @@ impl World {
         (source, market, interval): (usize, usize, &'static str),
         (from, to): (Option<i64>, Option<i64>),
         is_calm: bool,
-    ) -> Answer {
+    ) -> client::Response {
         let of = &self.sources[source];
         let host = &self.hosts[of.host];
         let clock = host.clock(self.us);
@@ -460,7 +461,7 @@ impl Day {
         }
     }
 
-    pub fn judge_chart(&mut self, mut asked: Asked, answer: &Answer, us: u64) {
+    pub fn judge_chart(&mut self, mut asked: Asked, answer: &client::Response, us: u64) {
         let host = &self.hosts[self.sources[asked.source].host];
         asked.clock = (asked.clock.0 - self.tolerance_ms, host.clock(us) + self.tolerance_ms);
         self.tally.charts += 1;
@@ -479,12 +480,17 @@ impl Day {
         self.judge_missing(status, (asked.source, asked.chart.market), us);
     }
 
-    fn judge_quote(&mut self, (source, market): (usize, usize), answer: &Answer, us: u64) {
+    fn judge_quote(
+        &mut self,
+        (source, market): (usize, usize),
+        answer: &client::Response,
+        us: u64,
+    ) {
         if answer.status != 200 {
             return self.judge_missing(answer.status, (source, market), us);
         }
         let host = &self.hosts[self.sources[source].host];
-        let (quote, clock) = (json(answer), host.clock(us));
+        let (quote, clock) = (answer.exact(), host.clock(us));
         judge::quote(&quote, (&host.truth, market), (clock, STALE_MS + self.tolerance_ms), us);
         self.served.push((source, market));
     }
@@ -565,10 +571,6 @@ impl Day {
             format!("{stale} quotes have been stale for long, and health is {health}")
         });
     }
-}
-
-fn json(answer: &Answer) -> Json {
-    Json::parse(&answer.body).expect("an answer is JSON")
 }
 
 fn address_of(host: usize) -> SocketAddr {

@@ -299,7 +299,7 @@ impl World {
                 if coverage == Some("partial") && difference.is_none() {
                     return;
                 }
-                let head = &answer.head;
+                let head = &answer.headers;
                 self.fail(&format!("{target} is still {head:?}: {difference:?}"));
             }
             self.run_until(self.now + 31 * SECOND);

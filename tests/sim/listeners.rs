@@ -14,8 +14,9 @@ use super::setup::add_client;
 use super::trace::{Verdict, ensure, excerpt};
 use super::wire::Peer;
 use super::world::World;
+use crate::support::client::read_chunk;
 use crate::support::message::{field, parse_head};
-use crate::support::{Json, Rng};
+use crate::support::{Json, Rng, ServerEvent};
 use marketd::core::Event as Told;
 use marketd::core::{Broken, Service};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -160,48 +161,29 @@ impl Listener {
     }
 
     fn unframe(&mut self) -> Verdict {
-        let bad = |what: &str| Err(format!("a chunk {what}"));
         if self.is_old {
             self.text.push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.raw)));
             return Ok(());
         }
-        while let Some(end) = self.raw.windows(2).position(|two| two == b"\r\n") {
-            let digits = String::from_utf8_lossy(&self.raw[..end]).into_owned();
-            let Ok(size) = usize::from_str_radix(&digits, 16) else {
-                return bad(&format!("of {digits:?} bytes"));
-            };
-            let (begin, behind) = (end + 2, end + 2 + size);
-            // The daemon makes whole chunks.
-            if self.raw.get(behind..behind + 2) != Some(b"\r\n") {
-                return bad("without its end");
-            }
-            if (size == 0) != (self.stage == Heard::Bye) {
-                return bad(&format!("of {size} bytes, {:?}", self.stage));
-            }
-            let text = String::from_utf8_lossy(&self.raw[begin..behind]).into_owned();
+        while let Some((data, used)) = read_chunk(&self.raw)? {
+            ensure(data.is_empty() == (self.stage == Heard::Bye), || {
+                format!("a chunk of {} bytes, {:?}", data.len(), self.stage)
+            })?;
+            let text = String::from_utf8_lossy(data).into_owned();
             self.text.push_str(&text);
-            self.raw.drain(..behind + 2);
+            self.raw.drain(..used);
             if text.contains("event: bye\n") {
                 self.stage = Heard::Bye;
             }
         }
-        Ok(())
+        ensure(self.raw.is_empty(), || "a chunk without its end".to_string())
     }
 
     fn take_block(&mut self, block: &str, context: &Context) -> Verdict {
-        let (mut name, mut data, mut id) = ("", "", None);
-        for line in block.split('\n') {
-            match line.split_once(": ") {
-                Some(("event", it)) => name = it,
-                Some(("data", it)) => data = it,
-                Some(("id", it)) => id = Some(it.to_string()),
-                Some(("retry", _)) => {}
-                _ => return Err(format!("a line {line:?} in a stream")),
-            }
-        }
-        ensure(!data.is_empty(), || format!("a block without data: {block:?}"))?;
+        let (event, _) = ServerEvent::read(block)?;
+        let ServerEvent { name, data, id } = &event;
         self.events += 1;
-        match name {
+        match name.as_str() {
             "quote" => self.take_quote(data, context)?,
             "candle" => self.take_candle(data)?,
             "gone" => self.take_gone(data, context)?,
@@ -214,7 +196,7 @@ impl Listener {
             if id.split('-').next() != self.id.split('-').next() {
                 self.newest.retain(|symbol, _| self.told.contains(symbol));
             }
-            self.underway.push_back((self.made, "id".to_string(), id));
+            self.underway.push_back((self.made, "id".to_string(), id.clone()));
         }
         Ok(())
     }

@@ -286,7 +286,7 @@ fn read_chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
 
 /// The data of the next chunk, and its length; of the last one, which has no data, with the trailers. `None` while
 /// it is not whole.
-fn read_chunk(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, String> {
+pub fn read_chunk(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, String> {
     let line_at = |at: usize| {
         let rest = bytes.get(at..)?;
         let end = rest.windows(2).position(|two| two == b"\r\n")?;

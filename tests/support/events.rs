@@ -34,6 +34,26 @@ pub struct ServerEvent {
 }
 
 impl ServerEvent {
+    /// Reads a block, which is an event, and what `retry` says in it.
+    pub fn read(block: &str) -> Result<(ServerEvent, Option<u64>), String> {
+        let (name, mut retry) = ("message".to_string(), None);
+        let mut event = ServerEvent { name, data: String::new(), id: None };
+        for line in block.split('\n') {
+            match line.split_once(": ") {
+                Some(("event", name)) => event.name = name.to_string(),
+                Some(("data", data)) => event.data.push_str(data),
+                Some(("id", id)) => event.id = Some(id.to_string()),
+                Some(("retry", wait)) => retry = wait.parse().ok(),
+                _ => return Err(format!("a line that we do not send: {line:?}")),
+            }
+        }
+        // Some clients make an event of every block, whatever it has.
+        match event.data.is_empty() {
+            true => Err(format!("a block without data: {block:?}")),
+            false => Ok((event, retry)),
+        }
+    }
+
     /// The data as a tree that keeps every digit.
     #[track_caller]
     pub fn exact(&self) -> Json {
@@ -124,23 +144,12 @@ impl EventSource {
         Ok(())
     }
 
-    /// Reads a block, which is an event.
     fn block(&mut self, block: &str) -> ServerEvent {
-        let mut event = ServerEvent { name: "message".to_string(), data: String::new(), id: None };
-        for line in block.split('\n') {
-            match line.split_once(": ") {
-                Some(("event", name)) => event.name = name.to_string(),
-                Some(("data", data)) => event.data.push_str(data),
-                Some(("id", id)) => event.id = Some(id.to_string()),
-                Some(("retry", wait)) => self.retry_ms = wait.parse().ok(),
-                _ => panic!("a line that we do not send: {line:?}"),
-            }
-        }
+        let (event, retry) = ServerEvent::read(block).unwrap_or_else(|why| panic!("{why}"));
+        self.retry_ms = retry.or(self.retry_ms);
         if let Some(id) = &event.id {
             self.last_id = id.clone();
         }
-        // Some clients make an event of every block, whatever it has.
-        assert!(!event.data.is_empty(), "a block without data: {block:?}");
         event
     }
 }

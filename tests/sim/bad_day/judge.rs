@@ -8,10 +8,9 @@ use super::super::charts::{Chart, ChartAsk, read_rows};
 use super::super::trace::{Verdict, ensure};
 use super::super::truth::Truth;
 use super::host::Host;
-use crate::support::Json;
 use crate::support::generated::decimal;
 use crate::support::naive::{length_ms, plain};
-use crate::virtual_time::Answer;
+use crate::support::{Json, Response};
 
 /// Ends the run unless this holds.
 #[track_caller]
@@ -32,9 +31,9 @@ pub struct Asked {
 }
 
 /// Judges a chart. `stored`: slots that it must show, because they are in the file; `keep`: how many are.
-pub fn chart(asked: &Asked, host: &Host, (stored, keep): (&[i64], i64), answer: &Answer) {
-    let rows = &read_rows(answer.body.as_bytes(), false).expect("a chart is a list of rows");
-    let fields = &chart_fields(&answer.head).expect("a chart has these fields");
+pub fn chart(asked: &Asked, host: &Host, (stored, keep): (&[i64], i64), answer: &Response) {
+    let rows = &read_rows(&answer.body, false).expect("a chart is a list of rows");
+    let fields = &chart_fields(&answer.headers).expect("a chart has these fields");
     let (ask, truth, ledger, span, clock) = (&asked.chart, &host.truth, None, (0, 0), asked.clock);
     let chart = Chart { ask, truth, ledger, rows, fields, span, clock, keep };
     let verdict = chart.check_shape().and_then(|()| chart.check_claims());
