@@ -3,7 +3,6 @@
 
 use crate::sim::answers::chart_fields;
 pub use crate::sim::bad_day::host::{DAY_MS, HOUR_MS, Host, Ill, Kind, Lie, MINUTE_MS, Spell};
-use crate::sim::bad_day::judge::Asked;
 pub use crate::sim::bad_day::{BEGIN_MS, World};
 use crate::sim::bad_day::{Source, config};
 use crate::sim::charts::{ChartAsk, ChartFields, ChartRow, read_rows};
@@ -221,19 +220,14 @@ impl World {
 
     fn judged(&mut self, first: i64, last: i64, is_calm: bool) -> Chart {
         let range = (Some(first * MINUTE_MS), Some(last * MINUTE_MS));
-        let answer = self.ask_chart((0, 0, "1m"), range, is_calm);
+        let answer = self.ask_chart(0, ChartAsk::of(0, "1m", range), is_calm);
         Chart::read(&answer)
     }
 
     /// So many of the newest minutes.
     pub fn newest(&mut self, count: usize) -> Chart {
-        let (clock, us) = (self.clock(), self.us);
-        let answer = self.chart(&format!("&limit={count}"));
-        let chart = ChartAsk { interval: "1m", limit: count, ..ChartAsk::default() };
-        let asked = Asked { source: 0, chart, clock: (clock, clock), us, is_calm: false };
-        let now = self.us;
-        self.peers.judge_chart(asked, &answer, now);
-        Chart::read(&answer)
+        let chart = ChartAsk { limit: count, ..ChartAsk::of(0, "1m", (None, None)) };
+        Chart::read(&self.ask_chart(0, chart, false))
     }
 
     /// Minutes with these parameters, as they are.

@@ -246,7 +246,7 @@ impl World {
                 true => (Some(from.max(BORN_MS)), Some(clock - length - 10 * MINUTE_MS)),
                 false => (self.rng.chance(4, 5).then_some(from), to),
             };
-            self.ask_chart((source, market, interval), (from, to), is_calm);
+            self.ask_chart(source, ChartAsk::of(market, interval, (from, to)), is_calm);
         }
         self.look_at_the_past();
     }
@@ -263,7 +263,7 @@ impl World {
                 let market = self.some_named(source);
                 let clock = self.hosts[self.sources[source].host].clock(self.us);
                 let range = (Some(clock - 5 * HOUR_MS), Some(clock - 2 * HOUR_MS));
-                self.ask_chart((source, market, "1m"), range, true);
+                self.ask_chart(source, ChartAsk::of(market, "1m", range), true);
             }
         }
     }
@@ -278,29 +278,14 @@ impl World {
     }
 
     /// Asks for a chart, and judges it.
-    pub fn ask_chart(
-        &mut self,
-        (source, market, interval): (usize, usize, &'static str),
-        (from, to): (Option<i64>, Option<i64>),
-        is_calm: bool,
-    ) -> client::Response {
-        let of = &self.sources[source];
+    pub fn ask_chart(&mut self, source: usize, chart: ChartAsk, is_calm: bool) -> client::Response {
+        let (of, us) = (&self.sources[source], self.us);
         let host = &self.hosts[of.host];
-        let clock = host.clock(self.us);
-        let mut target = format!(
-            "/api/ecosystem/chart?symbol={}&interval={interval}&source={}&limit=5000",
-            host.symbol(market),
-            of.id
-        );
-        for (name, value) in [("from", from), ("to", to)] {
-            target.extend(value.map(|value| format!("&{name}={value}")));
-        }
-        let us = self.us;
+        let (clock, market) = (host.clock(us), chart.market);
+        let target = chart.target(&host.symbol(market), of.id);
         // A market that has left is not asked for any more.
         let is_there = host.stays(market) && !host.hides(market, false, us);
-        let is_calm = is_calm && is_there && from.is_some() && host.budget >= AMPLE;
-        let limit = 5000;
-        let chart = ChartAsk { market, interval, from, to, limit, ..ChartAsk::default() };
+        let is_calm = is_calm && is_there && chart.from.is_some() && host.budget >= AMPLE;
         let asked = Asked { source, chart, clock: (clock, clock), us, is_calm };
         let answer = self.fetch(&target);
         let us = self.us;
@@ -319,7 +304,7 @@ impl World {
                     // What has only just closed is not known to be empty yet.
                     let to = clock - length_ms(interval).expect("stored") - 10 * MINUTE_MS;
                     let range = (Some(clock - back), Some(to));
-                    self.ask_chart((source, market, interval), range, true);
+                    self.ask_chart(source, ChartAsk::of(market, interval, range), true);
                     self.run(3);
                 }
             }

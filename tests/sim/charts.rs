@@ -9,6 +9,7 @@
 //! - an hour's keeping: all of it is final
 
 use super::answers::read_json;
+use super::grammar::address;
 use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
 use super::quotes::Books;
 use super::trace::{Verdict, ensure};
@@ -28,6 +29,30 @@ pub struct ChartAsk {
     pub fill: bool,
     pub text: bool,
     pub source: Option<usize>,
+}
+
+impl ChartAsk {
+    /// All of a range.
+    pub fn of(
+        market: usize,
+        interval: &'static str,
+        (from, to): (Option<i64>, Option<i64>),
+    ) -> ChartAsk {
+        ChartAsk { market, interval, from, to, limit: 5000, ..ChartAsk::default() }
+    }
+
+    /// Its address, for a market of that name and a source of that id.
+    pub fn target(&self, symbol: &str, source: &str) -> String {
+        let parameters = [
+            ("symbol", Some(symbol.to_string())),
+            ("interval", Some(self.interval.to_string())),
+            ("source", Some(source.to_string())),
+            ("limit", Some(self.limit.to_string())),
+            ("from", self.from.map(|from| from.to_string())),
+            ("to", self.to.map(|to| to.to_string())),
+        ];
+        address("/api/ecosystem/chart", &parameters)
+    }
 }
 
 /// What the fields of a chart's answer say.
@@ -127,23 +152,18 @@ impl Books<'_> {
         newest: i64,
     ) -> Verdict {
         let source = ask.source.ok_or("no source")?;
-        let base = base_of(ask.interval);
+        let (base, offsets) = (base_of(ask.interval), self.offsets(source));
         let length = length_ms(base).expect("stored");
-        let clock = self.offsets(source).at(self.span.0).0;
-        let clock_most = self.offsets(source).at(self.span.1).1;
-        let end = ask.to.map_or(clock, |to| clock.min(to + 1)).max(0);
-        let kept = clock_most.div_euclid(length) - self.keep(base) + 2;
-        let begin = begin.map_or(kept, |begin| kept.max(begin / length));
-        let end = (end / length).min(clock.div_euclid(length) - newest);
-        for slot in begin.max(0)..end {
-            let open = candle_at(ask.interval, slot * length);
-            // One that is partly too old, or not wholly asked for, is left out.
-            let is_whole = open.0 / length >= begin && open.1 / length <= end;
-            let is_shown = || rows.iter().any(|row| row.0 == open.0);
-            if is_whole && self.truth(source).traded(ask.market, base, slot) && !is_shown() {
-                return Err(format!("{} was traded at {slot} and is missing", open.0));
-            }
-        }
+        let clock = (offsets.at(self.span.0).0, offsets.at(self.span.1).1);
+        let keep = self.keep(base);
+        let kept = (clock.1.div_euclid(length) - keep + 2).max(0) * length;
+        let from = Some(begin.map_or(kept, |begin| begin.max(kept)));
+        // That nothing was traded where a candle is shown is judged with what was said.
+        let ask = &ChartAsk { from, fill: true, ..ask.clone() };
+        let (truth, ledger, fields) = (self.truth(source), None, &ChartFields::default());
+        let clock = (clock.0 - newest * length, clock.1);
+        let chart = Chart { ask, truth, ledger, rows, fields, span: (0, 1), clock, keep };
+        chart.check_complete()?;
         Ok(())
     }
 }

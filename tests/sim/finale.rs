@@ -175,14 +175,8 @@ impl World {
                 if from > to {
                     continue;
                 }
-                let ask = ChartAsk {
-                    interval,
-                    from: Some(from * length),
-                    to: Some(to * length),
-                    limit: 5000,
-                    source: Some(0),
-                    ..ChartAsk::default()
-                };
+                let range = (Some(from * length), Some(to * length));
+                let ask = ChartAsk { source: Some(0), ..ChartAsk::of(0, interval, range) };
                 self.expect_truth(ask, rng);
             }
         }
@@ -271,10 +265,7 @@ impl World {
         let (from, to) = (ask.from.unwrap_or(0), ask.to.unwrap_or(0));
         let symbol = self.symbols[0].replace('/', "-");
         let interval = ask.interval;
-        let target = format!(
-            "/api/ecosystem/chart?symbol={symbol}&interval={interval}&limit=5000&source=alpha\
-             &from={from}&to={to}"
-        );
+        let target = ask.target(&symbol, "alpha");
         // A series whose candles could not be had rests for up to ten minutes, and what was told
         // unsoundly is asked again after as long. Quotes that contradict an empty slot are outweighed by ten
         // answers over an hour, each up to ten minutes after the one before.
