@@ -380,16 +380,6 @@ mod tests {
     }
 
     #[test]
-    fn after_an_error_every_call_says_it_again() {
-        let mut notes = Notes::default();
-        let mut reading = Reading::new(&BINANCE, &Call::Tickers, 1000);
-        let error = reading.feed(b"[,", &mut notes);
-        assert!(matches!(error, Err(ReadError::Malformed { at: 1, .. })));
-        assert_eq!(reading.feed(b"[]", &mut notes), error);
-        assert_eq!(reading.finish(200), error);
-    }
-
-    #[test]
     fn the_numbers_of_an_unwanted_ticker_are_not_looked_at() {
         let body = r#"[{"lastPrice":"nothing","symbol":"A"},{"symbol":"B","lastPrice":"2"}]"#;
         let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };

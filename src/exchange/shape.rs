@@ -330,13 +330,4 @@ mod tests {
         assert_eq!(read, Ok(None));
         assert!(order.names.len() <= KNOWN_NAMES);
     }
-
-    #[test]
-    fn what_is_no_object_is_passed_and_told() {
-        let mut order = Order::default();
-        let mut cursor = Cursor::new(b"[1,2] ");
-        let found = order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new(), &mut |_| true);
-        assert_eq!(found, Ok(Some(Raw::Array(b"[1,2]"))));
-        assert_eq!(cursor.position(), 5);
-    }
 }

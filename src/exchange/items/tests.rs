@@ -79,7 +79,7 @@ fn value(rng: &mut Rng, depth: u64, but: &str) -> String {
 
 impl Made {
     fn blanks(&self, rng: &mut Rng) -> &'static str {
-        ["", " ", "\n\t "][if self.is_wide { rng.below(3) as usize } else { 0 }]
+        ["", " ", "\r\n\t "][if self.is_wide { rng.below(3) as usize } else { 0 }]
     }
 
     /// Something outside of the items.
@@ -151,7 +151,7 @@ fn whatever_the_body_its_items_are_found_at_their_place_and_left_out_of_the_enve
         let (place, body) = (place(path), made.body.as_bytes());
         // An item above its cap is passed unread, and an envelope above its own is an error. Blanks behind
         // what is cut may count.
-        let (fits, blanks) = (rng.below(2) == 0, if made.is_wide { 3 } else { 0 });
+        let (fits, blanks) = (rng.below(2) == 0, if made.is_wide { 4 } else { 0 });
         let cap = made.envelope.len() + blanks;
         let caps = [2 + rng.below(40) as usize, if fits { cap } else { made.envelope.len() - 1 }];
         let shown = |it: &String| if it.len() > caps[0] { "too long" } else { it }.to_string();
@@ -236,23 +236,4 @@ fn depth_is_capped_in_the_envelope_and_in_the_items() {
     check(format!("{{\"d\":[{}]}}", nested(depth + 1)), Err(6 + depth as u64));
     check(format!("{{\"x\":{}}}", nested(depth)), Ok(true));
     check(format!("{{\"x\":{}}}", nested(depth + 1)), Err(5 + depth as u64));
-}
-
-#[test]
-fn only_the_front_of_a_cut_item_is_held() {
-    let place = place("[]");
-    let mut items = Items::new(place, CAPS[0], CAPS[1]);
-    let mut notes = Vec::new();
-    let mut feed = |items: &mut Items, piece: &str, held: &str| {
-        let fed = items.feed(piece.as_bytes(), &mut |it| note(place, it, &mut notes));
-        assert_eq!((fed, &*items.partial), (Ok(()), held.as_bytes()), "{piece}");
-    };
-    feed(&mut items, "[{\"a\":1},{\"b\":2}", "");
-    feed(&mut items, ",{\"c\"", "{\"c\"");
-    feed(&mut items, "", "{\"c\"");
-    feed(&mut items, ":3},4", "4");
-    feed(&mut items, "5", "45");
-    feed(&mut items, ",6]", "");
-    assert_eq!(notes, ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}", "45", "6"]);
-    assert!(items.is_whole());
 }
