@@ -115,7 +115,7 @@ impl World {
             let count = 6 + rng.below(6) as usize;
             let off_ms = rng.between(-20_000, 20_000);
             let traded: Vec<Trading> = (0..count)
-                .map(|_| match (*rng.pick(&[1000, 936, 170]), rng.chance(1, 3)) {
+                .map(|_| match (*rng.pick(&[1000, 1000, 936, 170]), rng.chance(1, 3)) {
                     (often, true) => Trading::Pausing(often),
                     (often, false) => Trading::Often(often),
                 })

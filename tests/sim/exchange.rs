@@ -123,7 +123,6 @@ pub enum Reached {
     NoWay,
 }
 
-#[derive(Debug)]
 pub struct Exchange {
     pub truth: Truth,
     pub forecast: Vec<(u64, Weather)>,
@@ -697,12 +696,11 @@ impl Truth {
 }
 
 fn unknown_market() -> Speech {
-    Speech {
-        body: "{\"code\":-1121,\"msg\":\"Invalid symbol.\"}".to_string(),
-        said: None,
-        status: 400,
-    }
+    Speech { body: UNKNOWN_MARKET.to_string(), said: None, status: 400 }
 }
+
+/// What an exchange says of a market that it does not know.
+pub const UNKNOWN_MARKET: &str = "{\"code\":-1121,\"msg\":\"Invalid symbol.\"}";
 
 /// The value of a member of a flat object, replaced.
 fn replace(text: &str, name: &str, value: &str) -> String {

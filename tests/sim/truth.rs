@@ -59,11 +59,14 @@ pub const LATE_MS: i64 = 20_000;
 /// How long before the second reading a row is final.
 pub const FINAL_BEFORE_MS: i64 = 30_000;
 
+/// In a market that is not always traded, nobody trades in so much time before a minute's end.
+const QUIET_MS: i64 = 10_000;
+
 /// A page holds so many rows at least, however it is cut.
 pub const LEAST_PAGE: u64 = 20;
 
 /// How one exchange tells of its history. All off: without fault.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Habits {
     /// So many of a thousand pages are silent, where the truth lets them.
     pub silent: u64,
@@ -93,16 +96,6 @@ pub enum Trading {
     Pausing(u64),
     /// Those for which this is true.
     In(Rc<dyn Fn(i64) -> bool>),
-}
-
-impl std::fmt::Debug for Trading {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Trading::Always => f.write_str("always"),
-            Trading::Often(often) | Trading::Pausing(often) => write!(f, "{often}"),
-            Trading::In(_) => f.write_str("by a rule"),
-        }
-    }
 }
 
 impl Habits {
@@ -143,7 +136,6 @@ pub struct ListChange {
     pub least: u64,
 }
 
-#[derive(Debug)]
 pub struct Truth {
     pub brain: Rc<Brain>,
     pub habits: Habits,
@@ -248,11 +240,16 @@ impl Truth {
     pub fn last_trade(&self, market: usize, clock: i64) -> Option<i64> {
         let now = clock.div_euclid(MINUTE_MS);
         let born = self.habits.born_ms.unwrap_or(0).div_euclid(MINUTE_MS);
+        // Who does not know the clock well cannot tell a trade at a minute's end from one after it.
+        let quiet_ms = match self.habits.traded[market] {
+            Trading::Always => 0,
+            _ => QUIET_MS,
+        };
         (born..=now).rev().find_map(|minute| {
-            let span = minute * MINUTE_MS..(minute + 1) * MINUTE_MS;
-            let end = span.end;
-            let first = self.first_trade(market, span).filter(|first| *first <= clock);
-            first.filter(|_| self.traded(market, "1m", minute)).map(|_| end.min(clock))
+            let end = (minute + 1) * MINUTE_MS;
+            let first = self.first_trade(market, minute * MINUTE_MS..end)?;
+            let is_over = first <= clock && self.traded(market, "1m", minute);
+            is_over.then_some(clock.min(end - quiet_ms))
         })
     }
 

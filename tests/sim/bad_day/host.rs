@@ -4,7 +4,7 @@
 //! asked for, over all sources that ask it. Quotes follow the trades that candles tell of, so the two never
 //! contradict each other. It never looks at what marketd makes of its answers.
 
-use super::super::exchange::{MINUTE, MOST_A_MINUTE, Scale, Task};
+use super::super::exchange::{MINUTE, MOST_A_MINUTE, Scale, Task, UNKNOWN_MARKET};
 use super::super::truth::{Brain, Habits, ListChange, Row, Trading, Truth};
 use super::super::weather::SECOND;
 use super::judge::check;
@@ -19,7 +19,6 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Tells how many units were asked for in this window.
 const USED: &str = "x-mbx-used-weight-1m";
 
-#[derive(Debug)]
 pub struct Host {
     pub truth: Truth,
     pub spells: Vec<Spell>,
@@ -306,7 +305,7 @@ impl Host {
             {
                 self.tell_candles((market, interval), (from, to), limit, us)
             }
-            _ => unknown(),
+            _ => (400, UNKNOWN_MARKET.to_string()),
         }
     }
 
@@ -373,7 +372,7 @@ impl Host {
         match id {
             Some(id) => match listed.find(|it| self.truth.brain.markets[it.0].id() == id) {
                 Some(market) => (200, ticker(market)),
-                None => unknown(),
+                None => (400, UNKNOWN_MARKET.to_string()),
             },
             None => (200, format!("[{}]", listed.map(ticker).collect::<Vec<_>>().join(","))),
         }
@@ -415,10 +414,6 @@ impl Host {
         let rows: Vec<&str> = rows.iter().map(|row| &*row.text).collect();
         (200, format!("[{}]", rows.join(",")))
     }
-}
-
-fn unknown() -> (u16, String) {
-    (400, "{\"code\":-1121,\"msg\":\"Invalid symbol.\"}".to_string())
 }
 
 pub const HOUR: u64 = 60 * MINUTE;
