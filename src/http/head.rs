@@ -134,24 +134,4 @@ mod tests {
         assert_eq!(fields.get("las"), None);
         assert_eq!(Fields::of_parsed(b"").next(), None);
     }
-
-    #[test]
-    fn a_number_is_digits_and_fits_64_bits() {
-        let check = |text: &str, expected| assert_eq!(digits(text.as_bytes()), expected, "{text}");
-        check("0", Some(0));
-        check("007", Some(7));
-        check("18446744073709551615", Some(u64::MAX));
-        check("18446744073709551616", None);
-        check("99999999999999999999", None);
-        for bad in ["", " ", "+1", "-1", "1 ", "0x1", "1,1", "1.0", "\u{661}"] {
-            check(bad, None);
-        }
-    }
-
-    #[test]
-    fn a_list_has_members_without_blanks_and_holes() {
-        let list: Vec<_> = members(b" close ,, \tUpgrade,").collect();
-        assert_eq!(list, [&b"close"[..], b"Upgrade"]);
-        assert_eq!(members(b" , ").count(), 0);
-    }
 }

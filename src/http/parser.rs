@@ -405,16 +405,4 @@ mod tests {
         assert_eq!(length("GET / HTTP/1.1\r\nA: b\r\nHost: h\r\n\r\n"), 16, "only the line");
         assert_eq!(length("GET / HTTP/1.0\r\n\r\n"), 16, "no host");
     }
-
-    #[test]
-    fn empty_lines_are_counted_in_whole_pairs() {
-        let check = |raw: &str, expected| assert_eq!(empty_lines(raw.as_bytes()), expected);
-        check("", 0);
-        check("\r", 0);
-        check("\r\n", 2);
-        check("\r\n\r\nGET", 4);
-        check("\r\n\rG", 2);
-        check("\n\r\n", 0);
-        check("GET\r\n", 0);
-    }
 }
