@@ -20,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 impl Series {
-    /// Applies an answer about the slots `asked`. It has every existing candle, in any order. `closed_before`
-    /// is the exchange's clock at the time of the request: candles that had ended by then are closed.
+    /// Applies an answer, or a slice of one, about the slots `asked`. Candles come in any order.
+    /// `closed_before` is the exchange's clock at the time of the request: candles that had ended by then are
+    /// closed.
     ///
     /// A slot that has ended becomes covered if it has a sound candle, or if it is proven empty
     /// (`silence.rs`). Any other slot keeps its state. An unsound candle changes nothing in its slot. A
@@ -47,7 +48,9 @@ impl Series {
         let revisable = match evidence {
             Evidence::History => None,
             Evidence::Proven => Some(i64::MAX),
-            Evidence::Exchange(answer) => Some(answer.revisable),
+            // The candle service may stand still since the newest candle. Then trades that are booked late
+            // are missing in the candles before it.
+            Evidence::Exchange(answer) => Some(answer.between.end - 1 - REREAD),
         };
         for slots in self.decided(closed.clone(), &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
@@ -56,14 +59,6 @@ impl Series {
             }
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
-        }
-        // A single slot that is not final is not requested again. Where an unsound candle leaves one, the
-        // slot behind it is not final either.
-        for part in unsound.iter() {
-            if self.unsettled.within(part.clone()).next().is_some() {
-                let end = (part.start + REREAD).clamp(part.end, closed.end.max(part.end));
-                let _ = self.unsettled.insert(part.start..end);
-            }
         }
         for open in found_in(&found, &(open_from..i64::MAX)) {
             self.set_open(open.slot, open.candle);
@@ -152,8 +147,8 @@ impl Series {
         for settled in self.hidden(judged.clone()).iter().flat_map(|part| self.settled(part)) {
             decided.remove(settled);
         }
-        // One answer alone does not remove a candle from memory or from the file. Nor does it prove a slot
-        // empty in which quotes tell of a trade.
+        // One answer alone removes no candle from memory or from the file. It does not prove a slot empty
+        // either in which quotes show a trade, or that lies outside of its candles.
         let between = clipped(&answer.between, &judged);
         let mut doubtful = self.stored(judged.clone());
         doubtful.extend(self.traded.within(judged.clone()));
@@ -419,8 +414,8 @@ mod tests {
         unsound[0].candle.low = Decimal::ZERO;
         series.ingest_whole(18..23, &unsound, minute(23), None);
         let open = |series: &Series| series.open_slots((10, 21, 23), 100, Mono(0));
-        assert_eq!(open(&series), [(18..20, Mono(0))]);
-        series.ingest_whole(18..23, &minutes(18..23), minute(23), None);
+        assert_eq!(open(&series), [(17..19, Mono(0))]);
+        series.ingest_whole(17..23, &minutes(17..23), minute(23), None);
         assert_eq!(open(&series), []);
     }
 
@@ -447,7 +442,7 @@ mod tests {
         series.ingest_whole(0..10, &minutes(0..10), minute(10), None);
         // Newer candles say nothing of those that were read a moment after their end.
         series.ingest_whole(20..30, &minutes(20..30), minute(30), None);
-        assert!(is_settled(&series, 9 - REREAD));
+        assert!(is_settled(&series, 8 - REREAD));
         assert!(!is_settled(&series, 9));
         series.ingest_whole(7..25, &minutes((7..10).chain(20..25)), minute(31), None);
         assert!(is_settled(&series, 9));
@@ -630,12 +625,15 @@ mod tests {
     fn candles_are_settled_when_they_are_read_long_enough_after_their_close() {
         let mut series = series();
         series.ingest_whole(10..20, &minutes(10..20), minute(20), None);
-        let settled = |series: &Series| series.is_settled(&(10..20));
-        assert!(series.is_settled(&(10..18)) && !settled(&series));
-        series.ingest_whole(17..21, &minutes(17..21), minute(21), None);
-        assert!(series.is_settled(&(10..19)) && !settled(&series));
-        series.ingest_whole(18..22, &minutes(18..22), minute(22), None);
-        assert!(settled(&series));
+        for now in 20..30 {
+            series.ingest_whole(now - 4..now, &minutes(now - 4..now), minute(now), None);
+            assert!(series.is_settled(&(10..now - 3)) && !series.is_settled(&(10..now - 2)));
+        }
+        // Without the newest candle, the answer may be as old as the one before it.
+        series.ingest_whole(20..29, &minutes(20..29), minute(90), None);
+        assert!(series.is_settled(&(10..26)) && !series.is_settled(&(10..27)));
+        series.ingest_whole(20..30, &minutes(20..30), minute(90), None);
+        assert!(series.is_settled(&(10..27)) && !series.is_settled(&(10..28)));
     }
 
     #[test]

@@ -15,9 +15,13 @@ use crate::time::{Mono, UnixMs};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// How many candles of the file are requested again at its newest end: they come with the newest page. An
-/// exchange whose clock went back may have told unfinished candles in place of older ones.
+/// How many slots of the file are requested again at its newest end: they come with the newest page. An
+/// exchange whose clock went back may have reported unfinished candles for slots that had ended.
 const REOPENED: i64 = 24;
+
+/// Within how many slots behind a part a candle is searched that completes it: if it comes in the same
+/// answer, the candles of the part are final, and the other slots before it are empty.
+pub const NEAR: i64 = 64;
 
 /// How far a bucket that holds at least one candle is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +43,7 @@ impl Series {
         is_told.then_some(first)
     }
 
-    /// The slot of the oldest candle in memory, if the file has no older one.
+    /// The slot of the oldest candle in memory, if the file has no older slot.
     fn first(&self) -> Option<i64> {
         let first = self.next_candle(i64::MIN..i64::MAX)?;
         self.hidden(i64::MIN..first).is_empty().then_some(first)
@@ -205,7 +209,7 @@ impl Series {
     }
 
     /// The slots to request without a client, and when, in no order. They are the unknown slots from `oldest`
-    /// on, slots that an answer has left out, and slots that another request can make final. The refresh
+    /// on, slots that an answer has left out, and candles that another request can make final. The refresh
     /// requests the slots from `refreshed` on anyway. `rows` is the number of rows of a page.
     pub fn open_slots(
         &self,
@@ -215,15 +219,13 @@ impl Series {
     ) -> Vec<(Range<i64>, Mono)> {
         let unknown = self.unknown(oldest..current.max(oldest)).into_iter();
         let unsettled = self.unsettled.within(0..refreshed.min(current - REREAD).max(0));
-        // A slot becomes final only with a newer candle in the same answer. A newer candle may exist behind
-        // the end of a covered stretch, or is known within a page.
+        // Another request can make them final if it can have a known candle that is newer.
         let unsettled = unsettled.filter(|it| {
-            let is_end = !self.covered.covers(it.end..it.end + 1);
-            let has_next = || self.next_candle(it.end..it.start + rows).is_some();
-            it.end - it.start >= REREAD && (is_end || has_next())
+            let near = it.end + REREAD..(it.end + NEAR).min(it.start + rows);
+            self.next_candle(near).is_some()
         });
-        let older = 0..refreshed;
-        let left_out = self.silences.within(&older).filter(|(part, silence)| {
+        let before = 0..refreshed;
+        let left_out = self.silences.within(&before).filter(|(part, silence)| {
             silence.since.is_some() || !self.unknown(part.clone()).is_empty()
         });
         let all = unknown.chain(unsettled).chain(left_out.map(|(part, _)| part));
@@ -259,12 +261,12 @@ impl Series {
         before.filter(|it| it.end > slot).map_or(slot, |it| it.start)
     }
 
-    /// The first slot that the refresh requests again. These are the last known slots, [`REREAD`] of them,
-    /// and also the last candles if no newer candle proves them final.
+    /// The first slot that the refresh requests again. It requests the last [`REREAD`] known slots, and also
+    /// the last candles if no newer candle is known that can prove them final.
     pub fn refresh_from(&self) -> Option<i64> {
         let from = self.newest_known()? + 1 - REREAD;
-        let last = self.unsettled.iter().next_back();
-        let last = last.filter(|it| self.next_candle(it.end..i64::MAX).is_none());
+        let is_last = |it: &Range<i64>| self.next_candle(it.end + REREAD..i64::MAX).is_none();
+        let last = self.unsettled.iter().rev().take_while(is_last).last();
         Some(last.map_or(from, |it| it.start.min(from)).max(0))
     }
 
@@ -283,8 +285,9 @@ impl Series {
         unsettled.next().is_none() && !self.is_silent(slots)
     }
 
-    /// Marks the end of each archived stretch as not final, from `REOPENED` slots before the newest candle of
-    /// the file on. The last process may have ended before it requested these candles again.
+    /// Marks the end of each archived stretch as not final: its last `REOPENED` slots, or in the stretch of
+    /// the newest candle of the file, all from so many slots before this candle on. The last process may have
+    /// ended before it requested these candles again.
     pub fn unsettle_ends(&mut self, newest: Option<i64>) {
         for Range { start, end } in self.archived.iter().collect::<Vec<_>>() {
             let newest = newest.filter(|newest| (start..end).contains(newest));

@@ -36,6 +36,7 @@ pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
 pub use chart::{ChartInfo, ChartPlan, ChartSpec};
 pub use charts::{ChartCounts, Charts};
 pub use interval_set::{IntervalSet, MAX_INTERVALS};
+pub use known::NEAR;
 pub use quote::{Awaited, Quote, QuoteCounts, QuoteTurn, Quotes};
 pub use report::{Answer, Evidence, IngestCounts, Reported};
 pub use series::{Series, SeriesKey};

@@ -2,7 +2,7 @@
 //!
 //! This file has the types. It changes nothing.
 
-use super::silence::{LEAST_PAGE, REREAD};
+use super::silence::LEAST_PAGE;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::Mono;
@@ -70,10 +70,6 @@ pub struct Answer {
     /// The newest slot that is known to have a candle, in this market or another one. Up to this slot, the
     /// exchange's candle service did not stand still.
     pub alive: i64,
-    /// Candles from this slot on may still be revised, because the exchange's candle service may stand still.
-    /// The newest candle may be incomplete. If the answer leaves out slots behind the newest candle, the
-    /// candles before it may lack trades that are booked late.
-    pub revisable: i64,
     /// When the response was requested.
     pub at: Mono,
 }
@@ -96,11 +92,7 @@ impl Answer {
             _ => (0..0, i64::MIN),
         };
         let is_whole = is_dated && candles.len() < LEAST_PAGE;
-        let revisable = match between.end < asked.end {
-            true => alive.saturating_sub(REREAD),
-            false => alive,
-        };
-        Answer { between, is_whole, alive, revisable, at }
+        Answer { between, is_whole, alive, at }
     }
 }
 

@@ -85,8 +85,8 @@ pub struct Series {
     pub(super) silences: Silences,
     /// Slots that are not covered, but in which quotes show a trade.
     pub(super) traded: IntervalSet,
-    /// Slots whose candles may still be revised. A candle is final once it was read at least
-    /// [`REREAD`](super::REREAD) slots after its close, in an answer with a newer candle. This set is not
+    /// Slots whose candles may still be revised. A candle is final once an answer had it together
+    /// with a candle that is newer by more than [`REREAD`](super::REREAD) slots. This set is not
     /// stored: after a restart it has the last slots of each archived stretch.
     pub(super) unsettled: IntervalSet,
     /// If the exchange's clock is in doubt: the first slot that may not have ended yet.

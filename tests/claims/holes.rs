@@ -35,6 +35,8 @@ fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
     const AWAY: i64 = 12_000;
     const BACKFILL: i64 = 1200;
     let mut world = deep(BACKFILL, |_| {});
+    // Without a time of flight, all pages would come before the first kill.
+    world.flight_us = (1000, 20_000);
     world.run(60);
     let left = world.current();
     world.complete(left - 40_000, left - 39_600);

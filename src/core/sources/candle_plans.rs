@@ -81,7 +81,7 @@ impl CandlePlans {
             let Some(closed) = charts.make_place(exchange, may_close) else {
                 return false;
             };
-            // If the closed series is another source's, that source drops its plan with its next response.
+            // If the closed series is another source's, that source drops its plan with the next page of it.
             self.plans.remove(&closed);
             if !charts.open(key) {
                 // A reload has lowered `limits.candleSeries`: there are still too many.
@@ -125,8 +125,8 @@ impl CandlePlans {
         self.plans.get(&key).is_some_and(|plan| plan.reach.is_none())
     }
 
-    /// True if some of the configured backfill is still to be requested. A slot that was requested without a
-    /// result does not count until it is due again.
+    /// True if some missing slots are still to be requested without a client. A slot that was requested
+    /// without a result does not count until it is due again.
     pub fn has_backfill(&self, now: Now) -> bool {
         self.plans.values().any(|plan| plan.unasked.as_ref().is_some_and(|it| it.0 <= now.mono))
     }

@@ -5,7 +5,7 @@
 
 use crate::core::sources::jobs::CandlePage;
 use crate::interval::Stored;
-use crate::market::{IntervalSet, Series, refresh_ms};
+use crate::market::{IntervalSet, NEAR, REREAD, Series, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use std::time::Duration;
 /// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
 const WRITTEN_AFTER: Duration = Duration::from_millis(500);
 
-/// How much later than others a series without trades is read. The candles of the others tell that the
-/// exchange's candles go on.
+/// How much later than other series a series without trades is read. The candles of other markets prove that
+/// the exchange's candle service goes on.
 const AFTER_OTHERS: Duration = Duration::from_secs(3);
 
 /// First rest of a series whose requests fail. It doubles, up to [`RETRY_MAX`].
@@ -25,11 +25,6 @@ const RETRY_MAX: Duration = Duration::from_secs(600);
 
 /// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
 const ASKED_PER_SERIES: usize = 8;
-
-/// How many slots behind a missing part are searched for a known candle. If there is one, it is requested
-/// together with the part, because everything between two candles of one response is known at once. At most a
-/// quarter of a page is searched, or all slots that the part leaves of its page if these are more.
-const NEIGHBOUR: i64 = 64;
 
 /// How urgent a page of candles is, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +79,7 @@ impl SeriesPlan {
     }
 
     /// Requests a range for a client. `false`: it cannot be taken, because too much waits already or
-    /// the exchange has just refused this series.
+    /// the last request of this series has failed.
     pub fn ask(&mut self, range: Range<i64>, has_room: bool, now: Now) -> bool {
         if self.rest_until > now.mono {
             return false;
@@ -137,8 +132,7 @@ impl SeriesPlan {
         self.failures > 0
     }
 
-    /// Keeps the slots that clients wait for and that are still worth requesting. The slots of `told` are
-    /// not.
+    /// Keeps the slots that clients wait for and that are still worth requesting. Drops the slots of `told`.
     fn keep_asked(&mut self, series: &Series, told: &Range<i64>, now: Now) {
         let current = series.interval().slot_of(now.unix);
         self.asked.remove(told.clone());
@@ -207,9 +201,9 @@ pub fn refreshed_from(series: &Series, current: i64, rows: i64) -> i64 {
     series.refresh_from().unwrap_or(last_page).clamp(last_page, current.max(last_page))
 }
 
-/// Widens a missing part to the known candles next to it. If none is known behind it, one slot more is added,
-/// whose candle tells that the candles before it are final. Other missing slots before the part, down to the
-/// known candles, come along if the page has room; of the known ones, all that are not final.
+/// Widens a missing part. Behind it, the page ends with a known candle that proves the candles of the part
+/// final, or else with the slot of such a candle. Before it, candles that are not final come along, and if
+/// the page has room, the other missing slots down to the next known ones.
 pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Range<i64> {
     let before = part.start - 1;
     let start = match series.unknown(before..part.start).is_empty() {
@@ -217,10 +211,11 @@ pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Ra
         false => part.start,
     };
     let left = rows - (part.end - start);
-    let near = left.max(NEIGHBOUR.min(rows / 4));
-    let end = match series.next_candle(part.end..part.end + near) {
+    let near = left.max(NEAR.min(rows / 4));
+    let proof = part.end + REREAD;
+    let end = match series.next_candle(proof..proof + near) {
         Some(next) => next + 1,
-        None => part.end + i64::from(left > 0),
+        None => part.end + (REREAD + 1).min(left.max(0)),
     };
     // The forming candle, too, tells that the slots before it are empty.
     let end = if part.end == current { end.max(current + 1) } else { end.min(current + 1) };
@@ -276,11 +271,7 @@ mod tests {
     fn what_is_missing_up_to_the_known_candles_before_comes_along_if_there_is_room() {
         let mut series = Series::new(key(Stored::M1), 0);
         series.ingest_whole(10..41, &minutes(10..41), minute(900), None);
-        assert_eq!(widened(&series, 100..120, 900, 79), 100..121, "it would not fit");
-        assert_eq!(widened(&series, 100..120, 900, 81), 40..121);
-        let mut series = Series::new(key(Stored::M1), 0);
-        series.ingest_whole(10..41, &minutes(10..41), minute(41), None);
-        assert_eq!(widened(&series, 100..120, 900, 81), 100..121, "39 would stay as it is");
-        assert_eq!(widened(&series, 100..120, 900, 82), 39..121);
+        assert_eq!(widened(&series, 100..120, 900, 84), 100..123, "38 would stay as it is");
+        assert_eq!(widened(&series, 100..120, 900, 85), 38..123);
     }
 }
