@@ -343,6 +343,17 @@ fn no_page_is_asked_again_and_again_however_it_is_cut() {
     }
 }
 
+#[test]
+fn an_old_page_that_is_always_refused_is_requested_rarely_also_while_others_succeed() {
+    let mut world = World::with(3000, vec![market(|_| true)], |_| {});
+    world.begins(Ill::CandlesSince(world.current() - 1500));
+    world.run(600);
+    world.pages();
+    world.run(600);
+    let pages = world.pages().len();
+    assert!((10..20).contains(&pages), "{pages} pages in ten minutes");
+}
+
 /// Nothing but quotes tells of these minutes.
 #[track_caller]
 fn check_unknown(chart: &Chart, what: &str) {

@@ -57,6 +57,9 @@ const LIFE: u64 = 6 * HOUR;
 /// minute in which nothing was traded contradicts that for an hour.
 const CALM: u64 = 90 * MINUTE;
 
+/// What has closed for so long is known to be empty, if it is: quotes may contradict that for an hour.
+const SURE_MS: i64 = 80 * MINUTE_MS;
+
 /// With fewer units, quotes alone take all of a budget.
 const AMPLE: u64 = 1500;
 
@@ -242,8 +245,7 @@ impl World {
             let from = clock - self.rng.below(reach) as i64 * length;
             let to = self.rng.chance(1, 2).then(|| from + self.rng.below(300) as i64 * length);
             let (from, to) = match is_calm {
-                // What has only just closed is not known to be empty yet.
-                true => (Some(from.max(BORN_MS)), Some(clock - length - 10 * MINUTE_MS)),
+                true => (Some(from.max(BORN_MS)), Some(clock - length - SURE_MS)),
                 false => (self.rng.chance(4, 5).then_some(from), to),
             };
             self.ask_chart(source, ChartAsk::of(market, interval, (from, to)), is_calm);
@@ -285,7 +287,12 @@ impl World {
         let target = chart.target(&host.symbol(market), of.id);
         // A market that has left is not asked for any more.
         let is_there = host.stays(market) && !host.hides(market, false, us);
+        // Without a newer candle of a followed market, nothing proves that there is none of this one.
+        let [after, now] =
+            [chart.to.unwrap_or(clock), clock - 3 * MINUTE_MS].map(|it| it / MINUTE_MS);
+        let goes_on = |at| (after..now).any(|minute| host.truth.traded(at, "1m", minute));
         let is_calm = is_calm && is_there && chart.from.is_some() && host.budget >= AMPLE;
+        let is_calm = is_calm && of.named.iter().copied().any(goes_on);
         let asked = Asked { source, chart, clock: (clock, clock), us, is_calm };
         let answer = self.fetch(&target);
         let us = self.us;
@@ -301,8 +308,7 @@ impl World {
                 let clock = self.hosts[self.sources[source].host].clock(self.us);
                 let minutes = (clock - BEGIN_MS + 9 * HOUR_MS).min(45 * HOUR_MS);
                 for (interval, back) in [("1m", minutes), ("1h", DAY_MS), ("1d", 2 * DAY_MS)] {
-                    // What has only just closed is not known to be empty yet.
-                    let to = clock - length_ms(interval).expect("stored") - 10 * MINUTE_MS;
+                    let to = clock - length_ms(interval).expect("stored") - SURE_MS;
                     let range = (Some(clock - back), Some(to));
                     self.ask_chart(source, ChartAsk::of(market, interval, range), true);
                     self.run(3);

@@ -306,7 +306,8 @@ impl World {
     }
 
     fn attempt(&mut self, source: usize, what: &str) {
-        if !self.reload.is_there[source] {
+        // What was to be done before a reload is done, and taken back, after it.
+        if !self.reload.is_there[source] && !self.reload.is_new {
             self.fail(&format!("source {source}, which is not configured, {what}"));
         }
         self.note(format!("source {source} {what}"));

@@ -88,7 +88,9 @@ impl World {
             });
             // Writes that failed are tried again.
             let disk = world.disk.as_ref().map_or(0, |_| 90 * SECOND);
-            let slack = us(world.config.limits.backoff_max) + 5 * SECOND + disk;
+            // So long rests a series whose requests have failed, when others did not.
+            let rest = us(world.config.limits.backoff_max).max(64 * SECOND);
+            let slack = rest + 5 * SECOND + disk;
             begin.max().unwrap_or(0) + slack
         };
         let limit = slowest(self);

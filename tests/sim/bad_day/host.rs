@@ -393,6 +393,9 @@ impl Host {
             match spell.ill {
                 Ill::CandlesEmpty(of) if is_of(of) => return (200, "[]".to_string()),
                 Ill::CandlesFrozen(of) if is_of(of) => clock = self.clock(spell.from),
+                Ill::CandlesSince(minute) if from < minute * MINUTE_MS => {
+                    return (400, "{}".to_string());
+                }
                 Ill::CandlesCut { rows, newest } => (most, keeps_newest) = (rows, newest),
                 Ill::CandleLacking(minute) if interval == "1m" => {
                     lacking = Some(minute * MINUTE_MS);
@@ -460,6 +463,8 @@ pub enum Ill {
         rows: usize,
         newest: bool,
     },
+    /// Pages of candles that begin before this minute are refused.
+    CandlesSince(i64),
     /// The candle of this minute is left out.
     CandleLacking(i64),
     /// The time call lies; with `once` in its first answer alone.
@@ -627,4 +632,4 @@ pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// The last trade of a candle is booked so long after the candle's end.
-const BOOKED_MS: i64 = 55_000;
+const BOOKED_MS: i64 = 90_000;

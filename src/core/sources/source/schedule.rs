@@ -328,8 +328,15 @@ impl Source {
     pub(super) fn plan_again(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
         self.pages.forget(task);
         match task {
-            Task::Candles { series, .. } => {
-                self.candles.failed(*series, blame == Blame::Market, cx.now);
+            Task::Candles { series: key, slots } => {
+                let is_own = blame == Blame::Market;
+                self.candles.failed(*key, is_own, cx.now);
+                let present = key.interval.slot_of(cx.exchange_time(self.id));
+                let is_past = is_own && slots.end <= present;
+                if let Some(series) = cx.market.charts.get_mut(*key).filter(|_| is_past) {
+                    // If it always fails, it is requested more and more rarely, also while others succeed.
+                    series.note_open(slots, cx.now.mono, present);
+                }
             }
             Task::Markets => {
                 // Without a first list nothing is served: then only the back-off counts.
