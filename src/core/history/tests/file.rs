@@ -136,12 +136,12 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
     let stats = &bench.cx.stats.history;
     assert!(!stats.lost && !stats.unusable && !stats.write_failed);
     assert_eq!(bench.archived(key), [(-500, 0)]);
-    // The file goes after the reply to a write, before the written slots are archived.
+    // The file goes after the reply to a write, and is there anew before the written slots are archived.
     bench.fetched(key, ago(600, 500), 5);
-    let written = on_disk(bench.due_batch());
-    bench.with(|history, cx| history.handle(written, cx));
-    bench.tell(gone());
-    bench.open_again();
+    for reply in [on_disk(bench.due_batch()), gone(), opened()] {
+        bench.with(|history, cx| history.handle(reply, cx));
+    }
+    assert_eq!(bench.job(), DiskJob::Load);
     bench.loaded();
     assert_eq!(bench.archived(key), []);
 }
