@@ -381,6 +381,22 @@ fn a_connection_that_its_network_has_forgotten_costs_no_poll() {
 }
 
 #[test]
+fn what_comes_before_a_request_is_no_answer_to_it() {
+    let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
+    let keys: Vec<Key> = world.conns.keys().copied().collect();
+    assert!(!keys.is_empty());
+    for key in keys {
+        let early = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]";
+        world.core.handle(key, Event::Received(early), world.now());
+    }
+    world.act();
+    assert!(world.conns.is_empty(), "they cannot be used any more");
+    world.run(10_000);
+    assert_eq!(world.errors(), 0);
+    world.all_are_at(A);
+}
+
+#[test]
 fn a_request_is_repeated_once_and_only_on_a_new_connection() {
     let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
     world.set(A, HANGS);
