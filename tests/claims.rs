@@ -249,7 +249,7 @@ fn the_newest_candles_of_the_file_are_told_if_the_exchange_has_none() {
     for ill in [NO_CANDLES, Ill::Gone] {
         let mut world = World::with_file(100);
         world.run(200);
-        let before = world.newest(20);
+        let (before, known) = (world.newest(20), world.current());
         world.begins(ill);
         world.restart(60);
         world.run(5);
@@ -257,6 +257,12 @@ fn the_newest_candles_of_the_file_are_told_if_the_exchange_has_none() {
         assert!(!newest.is_complete() && newest.rows.len() == 5, "{newest:?}");
         assert!(before.rows.contains(&newest.rows[0]), "{newest:?}");
         assert_eq!(world.newest(5).body, newest.body);
+        // The file does not say which of its newest candles are final.
+        assert!(!world.whole(known - 20, known - 10).is_kept());
+        assert!(world.whole(known - 60, known - 40).is_kept());
+        world.ends();
+        world.run(120);
+        assert!(world.whole(known - 20, known - 10).is_kept());
     }
 }
 
