@@ -72,9 +72,9 @@ impl QuotePlan {
         self.ways[self.current].way.markets
     }
 
-    /// Chooses the way to request `tracked` tickers on `lanes` connections, and how often.
-    pub fn choose(&mut self, tracked: usize, lanes: usize, profile: &mut Profile) {
-        let cost = |it: &Known| it.cost(tracked, self.listed, lanes, profile);
+    /// Chooses the way to request `tracked` tickers on `connections` connections, and how often.
+    pub fn choose(&mut self, tracked: usize, connections: usize, profile: &mut Profile) {
+        let cost = |it: &Known| it.cost(tracked, self.listed, connections, profile);
         let costs: Vec<Cost> = self.ways.iter().map(cost).collect();
         // If nearly all markets are tracked, all tickers are requested, however slow that is. All are also
         // requested if no market is tracked, because the source must know whether it is up, and if another
@@ -160,7 +160,7 @@ impl Known {
     }
 
     /// What a poll takes that brings `tracked` tickers of `listed` markets.
-    fn cost(&self, tracked: usize, listed: usize, lanes: usize, profile: &Profile) -> Cost {
+    fn cost(&self, tracked: usize, listed: usize, connections: usize, profile: &Profile) -> Cost {
         let (requests, tickers) = match self.way.markets {
             None => (self.pages, listed.max(tracked)),
             Some(most) => (tracked.div_ceil(most) as u64, tracked),
@@ -171,7 +171,7 @@ impl Known {
         let most = u128::from(limit.units) * poll.as_millis() * u128::from(PERCENT_UNITS);
         let fits_budget = profile.config.poll == Poll::Auto
             || u128::from(units) * limit.per.as_millis() * 100 <= most;
-        let took = self.took.as_micros() * u128::from(rounds) / lanes.max(1) as u128;
+        let took = self.took.as_micros() * u128::from(rounds) / connections.max(1) as u128;
         let most_time = poll.max(profile.config.stale_after / PARTS_OF_STALE).as_micros();
         Cost {
             bytes: requests * HEAD_BYTES + tickers as u64 * self.bytes,

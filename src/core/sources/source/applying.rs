@@ -1,7 +1,7 @@
 //! Applies responses, at once or by a job that is stepped, and records failures.
 
 use super::Source;
-use super::schedule::HOURLY_RETRY;
+use super::schedule::LIST_RETRY;
 use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -335,7 +335,7 @@ impl Source {
             log::warn!(target: SOURCE, "market list doubted source={source} missing={missing}");
             self.list_tag = None;
             let is_demo = self.profile.config.dialect == DEMO;
-            let pause = if is_demo { self.profile.poll } else { HOURLY_RETRY };
+            let pause = if is_demo { self.profile.poll } else { LIST_RETRY };
             self.list_due = cx.now.mono + pause;
         }
     }

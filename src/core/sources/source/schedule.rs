@@ -33,7 +33,7 @@ use std::mem::discriminant;
 use std::time::Duration;
 
 /// The pause before a market list that failed, or lacks markets that may be there, is read again.
-pub const HOURLY_RETRY: Duration = Duration::from_secs(60);
+pub const LIST_RETRY: Duration = Duration::from_secs(60);
 
 /// A task that may be requested.
 pub struct Offer {
@@ -341,7 +341,7 @@ impl Source {
             Task::Markets => {
                 // Without a first list nothing is served: then only the back-off counts.
                 let (id, catalog) = (self.id, &mut cx.market.catalog);
-                let pause = if catalog.has_list(id) { HOURLY_RETRY } else { Duration::ZERO };
+                let pause = if catalog.has_list(id) { LIST_RETRY } else { Duration::ZERO };
                 self.list_due = cx.now.mono + pause;
                 catalog.drop_list(id);
             }
