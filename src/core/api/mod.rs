@@ -11,10 +11,10 @@
 //! # To add an endpoint
 //!
 //! 1. Write a function in the file whose data it serves. The model without parameters is
-//!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `udf::symbols`. It
-//!    reads its parameters with one `call.params([...])` and returns an [`Error`] that names the wrong one. A
-//!    body that may have more than 1024 bytes is a `Body`, whose `CacheKey` has all that the bytes depend on:
-//!    it may go out in gzip. A smaller one is written with `responder.send`.
+//!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `chart::prepare`.
+//!    It reads its parameters with one `call.params([...])` and returns an [`Error`] that names the wrong
+//!    one. A body that may have more than 1024 bytes is a `Body`, whose `CacheKey` has all that the bytes
+//!    depend on: it may go out in gzip. A smaller one is written with `responder.send`.
 //! 2. Add a row to one of the four tables below, as `Respond`. If clients poll it for quotes, add it as
 //!    `Prepare`, so that its response can be kept; the models are `quotes::prepare` and, with a list of
 //!    symbols, `quotes::prepare_list`. Add a variant to [`Endpoint`], by which the metrics count it, unless
@@ -28,8 +28,9 @@
 //! 5. Test what it does in the file of its family in `tests/loopback`. Add its errors to `CASES` of
 //!    `errors.rs`, but those of a service that knows nothing yet to the two lists of `described.rs`.
 //!    `cargo test --test daemon loopback::` runs them.
-//! 6. Add its address to those that the simulation requests (`tests/sim/grammar.rs`), and what its responses
-//!    may be to `tests/sim/answers.rs`. `cargo test --test library sim::` runs it.
+//! 6. Add its address to those that the simulation requests, `API` or `ECOSYSTEM` of `tests/sim/grammar.rs`,
+//!    with the statuses that it may have. If its data is to be judged, give it a `Kind` there, and judge it
+//!    in `tests/sim/answers.rs`. `cargo test --test library sim::` runs it.
 
 mod body;
 pub mod chart;

@@ -219,7 +219,7 @@ impl CandlePage {
         // The exchange's clock when the request left decides which slots are closed. A slot that closed later
         // may have been read before it closed.
         let closed_before = cx.stats[key.source].sure_time(self.sent_at);
-        let mut changes = Changes::default();
+        let (mut changes, has_file) = (Changes::default(), !history.is_closed());
         let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
         let parts: Vec<(Range<i64>, &[Reported])> = if self.is_dated {
             vec![(slots, &rows[..])]
@@ -230,7 +230,7 @@ impl CandlePage {
         };
         for (slots, rows) in parts {
             let charts = &mut cx.market.charts;
-            let (evidence, changes) = (&self.evidence, Some(&mut changes));
+            let (evidence, changes) = (&self.evidence, has_file.then_some(&mut changes));
             let ingested = charts.ingest(key, slots, rows, evidence, closed_before, changes);
             cx.stats[key.source].rejected += ingested.map_or(0, |it| it.rejected as u64);
         }

@@ -14,7 +14,7 @@
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to the `schema.json` beside this file and
 //!    to `src/docs/operations.md`. Add a line to `src/docs/changelog.md`.
 //! 5. Test what it counts: of requests in `tests/loopback/watch.rs`, otherwise beside the code that counts.
-//!    Request one quote four times, on any connections: the fourth response is a kept one.
+//!    Request one quote four times at once, so that a kept response is counted too.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
