@@ -126,6 +126,8 @@ impl Cluster {
         }
         (lease.due, lease.fault, lease.format, lease.is_shared) = (now, None, None, true);
         lease.asks = EntryId { ms: recent, number: 0 };
+        // All recent requests are read again: those in a reply that is on its way were not this node's yet.
+        self.streams.retain(|stream| stream.source != id);
         let before = node_of(&String::from_utf8_lossy(reply.bytes_at(7))).to_string();
         let has_let_go = reply.number_at(8) == Some(1);
         if !has_let_go && !before.is_empty() && before != node_of(&self.run) {
