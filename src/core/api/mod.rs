@@ -12,13 +12,15 @@
 //!
 //! 1. Write a function in the file whose data it serves. The model without parameters is
 //!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `chart::prepare`.
-//!    It reads its parameters with one `call.params([...])` and returns an [`Error`] that names the wrong
-//!    one. A body that may have more than 1024 bytes is a `Body`, whose `CacheKey` has all that the bytes
-//!    depend on: it may go out in gzip. A smaller one is written with `responder.send`.
+//!    It reads its parameters with one `call.params([...])`, or `call.only_decimals()` if `decimals` is the
+//!    only one, and returns an [`Error`] that names the wrong one. A body that may have more than 1024 bytes
+//!    is a `Body`, whose `CacheKey` has all that the bytes depend on: it may go out in gzip. A smaller one is
+//!    written with `responder.send`.
 //! 2. Add a row to one of the four tables below, as `Respond`. If clients poll it for quotes, add it as
 //!    `Prepare`, so that its response can be kept; the models are `quotes::prepare` and, with a list of
 //!    symbols, `quotes::prepare_list`. Add a variant to [`Endpoint`], by which the metrics count it, unless
-//!    the variant of another address fits.
+//!    the variant of another address fits. The rate limit counts a new variant. An address that ends in
+//!    `metrics` or `/stream` is served from a queue, and its response is never kept (`clients/reading.rs`).
 //! 3. Describe it in `openapi.json`; `scripts/openapi.rs` says how. The models are `/api/v1/categories`, with
 //!    a symbol in the path `/api/v1/quotes/{symbol}`, with `?symbol=` `/udf/symbols`. If no schema in
 //!    `errors` has exactly its errors, add one. A test asks the demo exchange for each of the examples, and
@@ -26,8 +28,9 @@
 //! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line at the end of the first list
 //!    of `src/docs/changelog.md`.
 //! 5. Test what it does in the file of its family in `tests/loopback`. Add its errors to `CASES` of
-//!    `errors.rs`, but those of a service that knows nothing yet to the two lists of `described.rs`.
-//!    `cargo test --test daemon loopback::` runs them.
+//!    `errors.rs` (`LIST_CASES` and `CHART_CASES` are tried at each list and each chart), but those of a
+//!    service that knows nothing yet to the two lists of `described.rs`. `cargo test --test daemon
+//!    loopback::` runs them.
 //! 6. Add its address to those that the simulation requests, `API` or `ECOSYSTEM` of `tests/sim/grammar.rs`,
 //!    with the statuses that it may have. If its data is to be judged, give it a `Kind` there, and judge it
 //!    in `tests/sim/answers.rs`. `cargo test --test library sim::` runs it.

@@ -4,8 +4,10 @@
 //!
 //! 1. Count it where it happens, mostly in a field of `core::stats`. All responses pass `count` of
 //!    `core/clients/responses.rs`: kept, deferred and compressed ones, and errors. It knows the endpoint, the
-//!    status and the duration. It must be cheap (`scripts/instructions.sh`, with valgrind). An endpoint only
-//!    reads, so it cannot count. Clients of the demo exchange (`Service::Demo`) count for nothing.
+//!    status and the duration. Only `requests`, `rejected` and `rate_limited` are counted before that: in
+//!    `respond` beside it, and in `admission.rs`. It must be cheap (`scripts/instructions.sh`, with
+//!    valgrind). An endpoint only reads, so it cannot count. Clients of the demo exchange (`Service::Demo`)
+//!    count for nothing.
 //! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
