@@ -55,6 +55,11 @@ fn outlives((timeout_ms, hears, stop): &Outage) {
     for quote in good(&batch)["quotes"].items() {
         assert_eq!(quote["stale"].bool(), Some(true), "{quote}");
     }
+    #[cfg(feature = "page")]
+    {
+        let feed = get(addr, "/udf/quotes?symbols=NOPE,BTCUSDT");
+        assert_eq!(feed.header("Cache-Control"), Some("no-cache"));
+    }
     let markets = good(&get(addr, "/api/v1/categories/usdt/markets"));
     assert_eq!(markets["markets"][0]["stale"].bool(), Some(true));
     let record = good(&get(addr, "/api/ecosystem/market/BTC-USDT"));

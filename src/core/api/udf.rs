@@ -164,18 +164,25 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     let list = symbols.unwrap_or_default();
     let items = items(&list, "symbols", view.config.limits.symbols_per_request)?;
     let mut text = Vec::with_capacity(512 * items.len());
-    let quotes =
-        items.into_iter().map(|item| move |out: &mut Vec<u8>| write_quote(out, view, item));
+    let found: Vec<_> = items.into_iter().map(|item| (item, find_quote(view, item))).collect();
+    let is_stale = found.iter().any(|(_, quote)| quote.as_ref().is_ok_and(|it| it.stale()));
+    let quotes = found.iter().map(|(item, quote)| {
+        move |out: &mut Vec<u8>| write_quote(out, view, item, quote.as_ref().copied())
+    });
     json!(&mut text, { "s": "ok", "d": List(quotes) });
-    Ok(send(view, responder, view.until_any_poll(), CacheKey::new("/udf/quotes", ()), &text))
+    let cache = view.until_any_poll_unless(is_stale);
+    Ok(send(view, responder, cache, CacheKey::new("/udf/quotes", ()), &text))
+}
+
+/// The quote of the market that `item` names.
+fn find_quote<'v>(view: &View<'v>, item: &[u8]) -> Result<&'v Quote, Error> {
+    let (symbol, source) = find(view, item)?;
+    let quote = view.served_quote(symbol, source);
+    quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
 }
 
 /// Writes the quote of the market that `item` names, or why there is none.
-fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
-    let quote = find(view, item).and_then(|(symbol, source)| {
-        let quote = view.served_quote(symbol, source);
-        quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
-    });
+fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], quote: Result<&Quote, &Error>) {
     let quote = match quote {
         Ok(quote) => quote,
         Err(error) => {
