@@ -22,7 +22,7 @@ pub use roster::{EmptyList, ListChange, Listing};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
 use super::symbol::{SourceId, SymbolId};
 use crate::config::{Config, SourceChange};
-use crate::log_targets::MARKET;
+use crate::log_targets::{MARKET, quoted};
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use groups::EcosystemList;
@@ -36,7 +36,8 @@ fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
     if symbol.is_none() {
         log::warn!(
             target: MARKET,
-            "symbol left out symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
+            "symbol left out symbol={} reason=\"not canonical, or limits.symbols reached\"",
+            quoted(text)
         );
     }
     symbol

@@ -20,7 +20,7 @@ use crate::core::sources::task::Task;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::http::RetryAfter;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::time::Mono;
@@ -146,10 +146,11 @@ impl Failures {
         let it = &mut self.kinds[kind as usize];
         if let Some(failures) = it.episode.failed(&fault.code, now) {
             let (id, what) = (&cx.stats[self.source].id, task.describe(&cx.market));
-            let error = fault.to_string();
             log::warn!(
                 target: SOURCE,
-                "request failed source={id} what={what:?} failures={failures} error={error:?}"
+                "request failed source={id} what={} failures={failures} error={}",
+                quoted(what),
+                quoted(fault)
             );
         }
         if blame == Blame::Market {
@@ -194,9 +195,9 @@ impl Failures {
         }
         log::debug!(
             target: SOURCE,
-            "back-off source={} kind={:?} failures={failures} wait_ms={} asked_for_ms={}",
+            "back-off source={} kind={} failures={failures} wait_ms={} asked_for_ms={}",
             cx.stats[self.source].id,
-            kind.name(),
+            quoted(kind.name()),
             it.until.since(now).as_millis(),
             asked.map_or(0, |asked| asked.as_millis()),
         );
@@ -234,7 +235,7 @@ impl Failures {
             && let Some(failures) = it.episode.ended(cx.now.mono)
         {
             let (id, what) = (&status.id, kind.name());
-            log::info!(target: SOURCE, "answers again source={id} what={what:?} failures={failures}");
+            log::info!(target: SOURCE, "answers again source={id} what={} failures={failures}", quoted(what));
         }
     }
 

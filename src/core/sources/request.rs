@@ -18,7 +18,7 @@ use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
     write_request,
 };
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::Catalog;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -105,7 +105,12 @@ impl RequestInFlight {
         });
         let target = format!("{}{target}", profile.url.path);
         let (id, what) = (&profile.config.id, task.describe(&cx.market));
-        log::debug!(target: SOURCE, "request source={id} what={what:?} target={target:?} cost={cost}");
+        log::debug!(
+            target: SOURCE,
+            "request source={id} what={} target={} cost={cost}",
+            quoted(what),
+            quoted(&target)
+        );
         let mut request = Vec::with_capacity(256);
         let key = dialect.key_field(profile.config.key.as_ref());
         let key = key.as_ref().map(|(name, value)| (*name, &**value));

@@ -32,7 +32,7 @@ use crate::core::upstream::{Route, Upstream};
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::time::{Mono, Now};
@@ -224,7 +224,7 @@ impl Source {
             if offer.due > cx.now.mono {
                 let (id, ms) = (&cx.stats[self.id].id, offer.due.since(cx.now.mono).as_millis());
                 let what = offer.task.describe(&cx.market);
-                log::debug!(target: SOURCE, "planned source={id} what={what:?} in_ms={ms}");
+                log::debug!(target: SOURCE, "planned source={id} what={} in_ms={ms}", quoted(what));
                 next = Some(offer.due);
                 break;
             }

@@ -9,7 +9,7 @@
 
 use super::super::symbol::{NameMap, SymbolId, Symbols};
 use crate::config::SourceConfig;
-use crate::log_targets::MARKET;
+use crate::log_targets::{MARKET, quoted};
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -258,10 +258,11 @@ impl Roster {
         {
             log::info!(
                 target: MARKET,
-                "markets skipped source={} count={} first={example:?} \
+                "markets skipped source={} count={} first={} \
                  reason=\"an asset is 1 to 20 of A-Z and 0-9\"",
                 self.id,
-                staging.change.skipped
+                staging.change.skipped,
+                quoted(example)
             );
         }
         if staging.change.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {

@@ -7,7 +7,7 @@
 
 use super::{Reason, reasons, state};
 use crate::core::stats::Status;
-use crate::log_targets::HEALTH;
+use crate::log_targets::{HEALTH, quoted};
 use crate::market::Quotes;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -154,7 +154,7 @@ fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> St
     let source = reason.source.map(|id| &*status[id].id);
     let (code, source) = (reason.code.name(), source.unwrap_or("-"));
     let message = reason.message(status, quotes, now);
-    format!("still reason={code} source={source} since={since} message={message:?}")
+    format!("still reason={code} source={source} since={since} message={}", quoted(message))
 }
 
 #[cfg(test)]

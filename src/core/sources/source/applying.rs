@@ -14,7 +14,7 @@ use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Awaited, Market};
 use crate::record::Ticker;
 use crate::replication::Update;
@@ -36,7 +36,8 @@ impl Source {
         let (id, bytes, ms) = (&cx.stats[self.id].id, request.received, took.as_millis());
         log::debug!(
             target: SOURCE,
-            "response source={id} what={what:?} status={code} bytes={bytes} ms={ms}"
+            "response source={id} what={} status={code} bytes={bytes} ms={ms}",
+            quoted(what)
         );
         let (task, began) = (request.task().clone(), request.began);
         if request.status() == Some(304) && self.tag(&task).is_some() {
@@ -112,10 +113,11 @@ impl Source {
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         let (id, of, ms) = (&status.id, blame.name(), cx.now.mono.since(began).as_millis());
-        let error = fault.to_string();
         log::debug!(
             target: SOURCE,
-            "failed source={id} what={what:?} blame={of} ms={ms} error={error:?}"
+            "failed source={id} what={} blame={of} ms={ms} error={}",
+            quoted(what),
+            quoted(&fault)
         );
         status.last_error = Some(text.clone());
         if task.kind() == RequestKind::Candles {
