@@ -166,7 +166,8 @@ object! {
         // A request to an exchange takes less than half a second. People wait two seconds.
         chart_wait: Duration = ms(2_000), "chartWaitMs" millis(0, 60_000);
 
-        /// Ranges of candles for which clients may wait at the same time, until the exchange sends them.
+        /// Ranges of candles of one source for which clients may wait at the same time, until the exchange
+        /// sends them.
         // A page takes about 0.2 s, so clients of a longer queue would time out.
         chart_fetches: usize = 256, "chartFetches" count(1, 65_536);
 
