@@ -15,6 +15,7 @@ macro_rules! pages {
             #[doc = "[The demo exchange]: crate::docs::configuration#the-demo-exchange"]
             #[doc = "[Testing your program]: crate::docs::testing_your_program"]
             #[doc = "[Your data]: crate::docs::data"]
+            #[doc = "[Backup]: crate::docs::backup#these-commands-as-root"]
             #[doc = "[crate's page]: crate"]
             #[doc = "[`core/api`]: crate::core::api"]
             #[doc = "[`core/api/stream.rs`]: crate::core::api::stream"]
