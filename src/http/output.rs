@@ -217,9 +217,10 @@ impl Output {
         }
     }
 
-    /// Takes the buffers of `spare`, if this output has none.
+    /// Takes the buffers of `spare`, if this output has none. Shared parts may wait to be sent without one.
     pub fn borrow(&mut self, spare: &mut Output) {
-        if self.bytes.capacity() == 0 {
+        debug_assert!(spare.is_empty(), "bytes of another client");
+        if self.bytes.capacity() == 0 && self.is_empty() {
             std::mem::swap(self, spare);
         }
     }
@@ -413,6 +414,11 @@ mod tests {
         assert!(spare.is_empty() && spare.capacity() >= 903);
         output.borrow(&mut spare);
         assert!(output.capacity() >= 903 && spare.capacity() == 0);
+        // One whose bytes are all shared has no buffer, and needs none of another client.
+        let mut other = sample(&[7, 3000]).0.joined();
+        let pending = other.pending().to_vec();
+        other.borrow(&mut spare);
+        assert_eq!((other.pending().to_vec(), spare.len()), (pending, 0));
         // Large ones are let go, and so is a second one.
         output.bytes().push(b'x');
         output.advance(1);

@@ -48,6 +48,36 @@ fn a_client_that_reads_slowly_gets_every_answer() {
 }
 
 #[test]
+fn a_kept_response_goes_to_its_own_client_while_another_one_reads_nothing() {
+    let exchange = Binance::generated(100, 3);
+    let marketd = polling(&exchange);
+    let chart = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=500";
+    await_answer(marketd.addr(), chart, |answer| {
+        answer.header("Chart-Coverage") == Some("complete")
+    });
+    // The state stays as it is, so responses are kept.
+    silence(&exchange);
+    let mut client = Client::connect(marketd.addr());
+    let expected = client.get(chart).body;
+    let line = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let mut idle = Vec::new();
+    for _ in 0..10 {
+        (0..3).for_each(|_| assert!(client.get(chart).body == expected));
+        // It has the buffer that responses are written to, and does not give it back.
+        idle.push(Client::connect(marketd.addr()));
+        let slow = idle.last_mut().expect("it is there");
+        slow.send(line("/api/v1/quotes?symbols=*").repeat(500)).expect("it is read");
+        slow.read().expect("the first answer");
+        client.send([line(chart), line("/health")].concat()).expect("it is sent");
+        let answers = client.read_many(2).expect("both answers");
+        assert!(answers[0].body == expected, "{}", answers[0].text());
+        assert!(answers[1].exact()["status"].text().is_some(), "{}", answers[1].text());
+        let other = get(marketd.addr(), "/health");
+        assert!(other.exact()["status"].text().is_some(), "{}", other.text());
+    }
+}
+
+#[test]
 fn both_pages_of_metrics_count_what_was_done() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "BAD/USDT"]);
     exchange.patch_ticker("BADUSDT", "lastPrice", "\"-1\"");
