@@ -253,6 +253,17 @@ mod tests {
     }
 
     #[test]
+    fn only_a_response_that_waits_is_refused() {
+        let mut bench = Bench::new(1);
+        let [waits, runs] = [true, false].map(|waits| bench.defer(1, waits));
+        for key in [waits, runs] {
+            bench.clients.refuse(Some(key), &mut bench.cx);
+        }
+        assert_eq!((bench.depths(), bench.clients.deferred()), ((0, 1), 1));
+        assert_eq!(bench.step(), Some(runs), "it is made from what is there");
+    }
+
+    #[test]
     fn a_connection_that_is_gone_is_passed_over() {
         let mut bench = Bench::new(1);
         let [waits, runs] = [true, false].map(|waits| bench.defer(1, waits));

@@ -280,9 +280,11 @@ impl Clients {
         }
     }
 
-    /// Too many reads of the history file are under way: this client's response is refused.
+    /// Too many reads of the history file are under way: this client's response is refused, if it waits. One
+    /// that runs is made from what is there.
     pub fn refuse(&mut self, client: Option<Key>, cx: &mut Context) {
         let error = Error::unavailable("Too many charts wait for the history file.", 1);
+        let client = client.filter(|key| self.responses.deferred.forget(*key));
         self.on(client, cx, |responses, it, cx| responses.finish(it, Some(&error), cx));
     }
 

@@ -319,9 +319,6 @@ impl Responses {
     /// Writes a deferred response that is made, or whose body is compressed; or an error in its place.
     pub fn finish(&mut self, connection: &mut Connection, error: Option<&Error>, cx: &mut Context) {
         if let Some(pending) = connection.take_pending() {
-            if error.is_some() {
-                self.deferred.forget(connection.key);
-            }
             // Requests that wait in the inbox are served, too. The last response closes the connection.
             if cx.stats.stopping && connection.inbox.is_empty() {
                 connection.reason.get_or_insert(CloseReason::Stopping);
