@@ -6,6 +6,7 @@
 #     scripts/instructions.sh                        every case against its limit
 #     scripts/instructions.sh CASE...                these alone
 #     scripts/instructions.sh --functions CASE...    and the functions that the instructions are in
+#     scripts/instructions.sh --build                builds what is measured, and ends
 #
 # Each case is requested REQUESTS times (default 2000) on one connection that is kept open. Needs
 # valgrind (Debian: apt-get install valgrind) and curl. Sends traffic only to 127.0.0.1.
@@ -37,10 +38,12 @@ trap 'exit 130' INT TERM
 . scripts/cases.sh
 
 functions=
+builds_only=
 cases=()
 for argument in "$@"; do
     case $argument in
         --functions) functions=yes ;;
+        --build) builds_only=yes ;;
         -h | --help)
             sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
             exit
@@ -56,12 +59,13 @@ for name in "${cases[@]}"; do
     [ -n "$(limit_of "$name")" ] || { echo "instructions.sh: no case is called $name" >&2; exit 2; }
 done
 
-need valgrind callgrind_control callgrind_annotate curl
 # Builds like a release, but with the names of functions, and in a separate target directory, so
 # that neither build overwrites the other.
 built=target/callgrind/release
 CARGO_PROFILE_RELEASE_STRIP=false \
     cargo build --release --locked --quiet --target-dir target/callgrind --bin marketd --example load
+[ -z "$builds_only" ] || exit 0
+need valgrind callgrind_control callgrind_annotate curl
 
 write_config
 

@@ -35,11 +35,20 @@ done
 
 binary=$(realpath "$binary")
 [ $# -eq 0 ] || exec node "$here/run.mjs" "$binary" "$chromium" "$@"
-node "$here/run.mjs" "$binary" "$chromium"
-node "$here/many.mjs" "$binary" "$chromium"
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Both halves mostly wait, and do not need each other.
+node "$here/run.mjs" "$binary" "$chromium" >"$work/checks" 2>&1 &
+checks=$!
+end() {
+    local is_well=$?
+    wait "$checks" || is_well=1
+    cat "$work/checks"
+    rm -rf "$work"
+    exit "$is_well"
+}
+trap end EXIT
+node "$here/many.mjs" "$binary" "$chromium"
 
 # Gets a package of the npm registry. Its files are in $work/NAME.
 bring() {
