@@ -259,8 +259,8 @@ pub struct SourceStatus {
     pub plan: &'static str,
     /// When the next poll of quotes is due.
     pub next_poll_at: Option<UnixMs>,
-    /// `next_poll_at` on the monotonic clock.
-    pub next_poll: Mono,
+    /// Until when its quotes may be cached: until then, but not longer than they are fresh.
+    pub cacheable_until: Mono,
     /// Until when nothing is requested.
     pub backoff_until: Option<UnixMs>,
     /// True if a poll of quotes has succeeded since the start.

@@ -66,6 +66,12 @@ fn a_source_that_is_not_asked_for_long_is_down_once_its_quotes_are_stale() {
     let marketd = start(&eager(&exchange, 1500));
     let reply = Reply::status(429, r#"{"code":-1003,"msg":"Too many requests."}"#);
     exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply.field("Retry-After", "3600")));
+    let state = || metrics(&marketd)["upstreams"][0]["state"].clone();
+    eventually(LONG, || (state() != "up").then_some(()));
+    let quote = get(marketd.addr(), "/api/v1/quotes/BTC-USDT");
+    let valid_for = quote.header("Cache-Control").unwrap_or_default();
+    let by_then_stale = ["public, max-age=1", "public, max-age=2", "no-cache"];
+    assert!(by_then_stale.contains(&valid_for), "{valid_for}");
     let health = await_reasons(&marketd, &["quotes_stale", "source_down:fake"]);
     let message = health["reasons"][1]["message"].text().unwrap_or_default();
     assert!(message.starts_with("No request for quotes has succeeded since 20"), "{message}");

@@ -67,15 +67,15 @@ impl<'a> View<'a> {
         self.holds_until.set(self.holds_until.get().min(until));
     }
 
-    /// How long a response with this source's quotes may be cached: until its next poll, in whole
-    /// seconds, at least one.
+    /// How long a response with this source's quotes may be cached: until its next poll, but not longer than
+    /// they are fresh, in whole seconds, at least one.
     pub fn until_poll(&self, source: SourceId) -> Cache {
-        self.until(self.status[source].next_poll)
+        self.until(self.status[source].cacheable_until)
     }
 
     /// Like [`View::until_poll`], for a response that any source may change.
     pub fn until_any_poll(&self) -> Cache {
-        let next = self.status.running().map(|(_, source)| source.next_poll);
+        let next = self.status.running().map(|(_, source)| source.cacheable_until);
         self.until(next.min().unwrap_or_default())
     }
 

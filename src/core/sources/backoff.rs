@@ -265,7 +265,7 @@ impl Failures {
     }
 
     /// When the quotes that came last grow stale.
-    fn stale_at(&self, cx: &Context) -> Mono {
+    pub fn stale_at(&self, cx: &Context) -> Mono {
         self.quotes_at + cx.config.sources[self.source.index()].stale_after
     }
 }

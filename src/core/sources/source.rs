@@ -234,8 +234,9 @@ impl Source {
         let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
         let all = [self.upstream.due(), next, round, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
-        let (next_poll, status) = (self.next_quotes(), &mut cx.stats[self.id]);
-        status.next_poll = next_poll;
+        let (next_poll, stale_at) = (self.next_quotes(), self.failures.stale_at(cx));
+        let status = &mut cx.stats[self.id];
+        status.cacheable_until = next_poll.min(stale_at);
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = host.budget.left(self.parts(host, cx.now.mono), cx.now.mono);
         status.spent_by_others = host.budget.spent_by_others(cx.now.mono);
