@@ -35,12 +35,13 @@ impl Cluster {
         // A node that does not reach one exchange may not reach others either.
         let is_barred = self.leases.iter().any(|it| it.failures > 0 && now < it.barred_until);
         let held = self.held(now) as i64;
+        let what = sources[id].identity();
         let lease = &mut self.leases[id.index()];
         if let Some(epoch) = lease.epoch(now) {
             lease.due = now + tick / 2;
             let (budget, parts) = sources.budget(id, now);
             let (left, spent) = budget.to_tell(parts, now);
-            let words: [&dyn Display; 4] = [&self.run, &epoch, &lease_ms, &left];
+            let words: [&dyn Display; 5] = [&self.run, &epoch, &lease_ms, &left, &what];
             self.engine.run((Script::Renew, id, spent), &words, None, cx);
             if now.since(lease.told_at) >= tick {
                 // So followers know that the source is collected.
@@ -53,8 +54,7 @@ impl Cluster {
             // A node that has given the source away takes it back only if nobody else takes it.
             let is_left = now < self.settled_at || now < lease.barred_until && !lease.is_free;
             let takes = u8::from(lease.held.is_some() || !is_left);
-            let (what, role) = (sources[id].identity(), sources[id].role());
-            let is_alone = u8::from(role == Role::Alone);
+            let is_alone = u8::from(sources[id].role() == Role::Alone);
             let words: [&dyn Display; 7] =
                 [&self.run, &lease_ms, &lease.seen, &what, &wants, &takes, &is_alone];
             self.engine.run((Script::Look, id, 0), &words, None, cx);

@@ -14,7 +14,7 @@ pub enum Script {
     /// let go, what it had left of the budget, and how long ago.
     Look,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
-    /// time, what is left of the budget.
+    /// time, what is left of the budget, what the holder collects.
     /// Returns 0 if the lease is not the holder's. Otherwise returns 1, a run that wants the source, how many
     /// sources that run collects, 1 if a node collects the source for itself.
     Renew,
@@ -108,7 +108,7 @@ return {takes and 1 or 0, text(epoch), ms, get('from'), last, get('list'), get('
     "\
 if not is_mine() then return 0 end
 touch()
-set('until', text(now + ARGV[3]), 'left', ARGV[4], 'at', text(now))
+set('until', text(now + ARGV[3]), 'left', ARGV[4], 'at', text(now), 'what', ARGV[5])
 stay()
 local is_alone = now - (tonumber(get('alone_at')) or 0) <= tonumber(ARGV[3]) and 1 or 0
 if now - (tonumber(get('want_at')) or 0) > ARGV[3] / 2 then return {1, '', 0, is_alone} end

@@ -237,6 +237,17 @@ fn another_exchange_under_the_same_id_is_told_of_where_it_came_later() {
 }
 
 #[test]
+fn nodes_that_are_reloaded_with_another_url_share_the_source_again() {
+    let mut world = World::settled(2);
+    for at in 0..2 {
+        let (now, mut config) = (world.now(), world.config(at, &SOURCES));
+        config.sources[0].url = crate::config::Url::parse("http://10.0.0.1:9/one").ok();
+        world.node(at).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+    }
+    world.comes_together(5000, 2100);
+}
+
+#[test]
 fn two_nodes_of_one_name_are_told_apart() {
     let mut world = World::settled(2);
     let config = world.config(0, &SOURCES);

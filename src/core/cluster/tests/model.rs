@@ -267,6 +267,7 @@ impl Model {
                     ("until", until.to_string()),
                     ("left", text(3)),
                     ("at", now.to_string()),
+                    ("what", text(4)),
                 ]);
                 let is_alone = number((now - of("alone_at") <= whole(2)).into());
                 match now - of("want_at") > whole(2) / 2 {
