@@ -29,7 +29,7 @@
 //! - the stop of marketd: `sweeping` closes connections between two requests, and ends the streams.
 //!
 //! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
-//! may: events, earlier responses, or `100 Continue`. `Closed` may have output that is dropped.
+//! may: events, earlier responses, or `100 Continue`.
 
 use crate::config::Limits;
 use crate::core::clients::deferred::Pending;
@@ -322,12 +322,13 @@ impl Connection {
         self.linger(cx);
     }
 
-    /// Has the driver drop the socket. Requests and a deferred response are dropped with it.
+    /// Has the driver drop the socket. Requests and responses are dropped, and no longer count, at once.
     pub fn close(&mut self, reason: CloseReason, cx: &mut Context) {
         if !matches!(self.phase, Phase::Closed) {
             self.phase = Phase::Closed;
-            self.inbox = Box::default();
+            (self.inbox, self.output) = Default::default();
             self.reason = Some(reason);
+            self.recount(&mut cx.stats.http);
             cx.actions.push_back(Action::Close(self.key));
         }
     }

@@ -9,7 +9,7 @@ use crate::core::api::Error;
 use crate::core::clients::Clients;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::held::{HeldByClient, HeldByClients};
-use crate::core::{CloseReason, Context, Service};
+use crate::core::{CloseReason, Context};
 use crate::table::Key;
 use crate::time::Mono;
 use std::cmp::Reverse;
@@ -110,7 +110,7 @@ impl Clients {
     ) {
         let now = cx.now.mono;
         let slow = self.connections.iter().filter_map(|(key, it)| {
-            let (since, bytes) = (slow_since(it, now)?, u64::from(held(&it.counted)));
+            let (since, bytes) = (slow_since(it, now), u64::from(held(&it.counted)));
             let is_slow = bytes > 0 && now.since(since) >= patience;
             is_slow.then_some(Reverse((since, key, bytes)))
         });
@@ -123,18 +123,40 @@ impl Clients {
         {
             excess = excess.saturating_sub(bytes);
             connection.close(reason, cx);
-            connection.recount(&mut cx.stats.http);
         }
     }
 }
 
 /// Since when a client keeps us waiting: since its head or body began, or since it last took some of its
-/// output. `now` if the client waits for us. `None` if its connection is closing, or is the demo exchange's.
-fn slow_since(it: &Connection, now: Mono) -> Option<Mono> {
+/// output. `now` if the client waits for us.
+fn slow_since(it: &Connection, now: Mono) -> Mono {
     match it.phase {
-        _ if it.service == Service::Demo => None,
-        Phase::Lingering | Phase::Closed => None,
-        Phase::Idle | Phase::Waiting(_) | Phase::Queued => Some(now),
-        _ => Some(it.since),
+        Phase::Idle | Phase::Waiting(_) | Phase::Queued => now,
+        _ => it.since,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::core::testing::{NOW, context};
+    use crate::core::{Action, Event, Service};
+
+    #[test]
+    fn who_is_closed_holds_nothing_even_before_his_socket_is_dropped() {
+        let mut cx = context(Config::default(), NOW);
+        let mut clients = Clients::new(None, 0, &cx);
+        for _ in 0..3 {
+            let key = clients.accept(None, Service::Api, &mut cx).expect("there is room");
+            let head = b"GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
+            clients.handle(key, Event::Received(head), &mut cx);
+        }
+        cx.config.limits.output_total = cx.stats.http.held.pending as usize - 1;
+        for turn in 0..3 {
+            clients.handle_timeout(&mut cx);
+            let closed = cx.actions.iter().filter(|it| matches!(it, Action::Close(_)));
+            assert_eq!(closed.count(), 1, "turn {turn}");
+        }
     }
 }
