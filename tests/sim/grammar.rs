@@ -137,6 +137,11 @@ impl Grammar {
             None => self.target(rng, nature.side),
         };
         let mut ask = Ask::plain(target, kind);
+        if nature.loyal.is_some() && rng.chance(3, 4) {
+            // Mostly the same bytes: the response to them is kept.
+            ask.bytes = format!("GET {} HTTP/1.1\r\nHost: sim\r\n\r\n", ask.target).into_bytes();
+            return ask;
+        }
         let mut method = "GET";
         if rng.chance(1, 12) {
             method = "HEAD";

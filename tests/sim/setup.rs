@@ -391,8 +391,10 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         let side = world.service_at(&world.grammar.favourites[favourite].0);
         // To judge a list of hundreds takes long.
         let requests = if world.symbols.len() > 100 { 4 } else { 60 };
-        let think = 4 * SECOND;
-        let nature = Nature { requests, think, loyal: Some(favourite), ..Nature::plain(side) };
+        // Half of them ask so fast that a response is kept and sent again.
+        let (think, ahead) = *rng.pick(&[(4 * SECOND, 1), (1000, 3), (1000, 8), (50_000, 8)]);
+        let loyal = Some(favourite);
+        let nature = Nature { requests, think, ahead, loyal, ..Nature::plain(side) };
         if rng.chance(1, 2) {
             add_client(world, nature, rng.below(until / 4), rng);
         }
