@@ -11,6 +11,7 @@ use marketd::commands::healthcheck;
 use marketd::commands::history;
 use marketd::config::{
     self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, ProbeOptions, SchemaOf,
+    SourceConfig,
 };
 use marketd::exchange::{self, Call, Dialect};
 use marketd::http::unpacked;
@@ -141,8 +142,9 @@ fn take(loaded: &LoadedConfig) {
 }
 
 /// Reads the configuration again.
-fn reread() -> Result<LoadedConfig, Vec<ConfigFault>> {
-    config::reload(std::env::args_os().skip(1), |name| std::env::var_os(name), &dialects())
+fn reread(running: &[SourceConfig]) -> Result<LoadedConfig, Vec<ConfigFault>> {
+    let words = std::env::args_os().skip(1);
+    config::reload(running, words, |name| std::env::var_os(name), &dialects())
 }
 
 /// The built-in dialects, and the function that reads a dialect from a file.

@@ -11,7 +11,7 @@ use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, STORED, SYMBOL, TIME
 use super::load::{LoadedConfig, Loader, LookAtFiles};
 use super::members::{Named as _, names};
 use super::printed::{Shell, completions, man};
-use super::schema::Config;
+use super::schema::{Config, SourceConfig};
 use super::url::Url;
 use crate::interval::Stored;
 use crate::time::UnixMs;
@@ -220,8 +220,10 @@ pub fn command(
     }
 }
 
-/// Makes the configuration again while marketd runs. Only regular files are read.
+/// Makes the configuration again while marketd runs. `running`: its sources since the start. Only regular
+/// files are read.
 pub fn reload(
+    running: &[SourceConfig],
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &Dialects,
@@ -229,7 +231,7 @@ pub fn reload(
     let mut report = Report::default();
     let (_, flags) = flags::parse(words, &mut report);
     let mut loader = Loader::new(flags, &variable, dialects, report);
-    (loader.files, loader.asks) = (Files::Regular, true);
+    (loader.files, loader.running, loader.asks) = (Files::Regular, running, true);
     loader.load()
 }
 

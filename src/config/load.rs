@@ -65,6 +65,9 @@ pub(super) struct Loader<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub(super) dialects: &'a Dialects,
     pub(super) files: Files,
+    /// The sources since the start, if marketd runs: each keeps its dialect, because its candles are stored
+    /// under its id.
+    pub(super) running: &'a [SourceConfig],
     /// True if a configuration without sources is a fault. Otherwise the demo exchange runs.
     pub(super) needs_sources: bool,
     /// True if the task sends requests to exchanges. Then the keys for the exchanges are read.
@@ -77,6 +80,9 @@ pub(super) struct Loader<'a> {
 /// Checks files that a configuration names. Returns the faults, each with the key that names the file.
 pub type LookAtFiles = fn(&Config) -> Vec<(&'static str, String)>;
 
+/// Reads the configuration again. The sources are those since the start.
+pub type Reread = fn(&[SourceConfig]) -> Result<LoadedConfig, Vec<ConfigFault>>;
+
 impl<'a> Loader<'a> {
     /// A loader that reads files of any kind. The caller sets `files`, `needs_sources`, `asks` and
     /// `look` as its task needs.
@@ -87,7 +93,8 @@ impl<'a> Loader<'a> {
         report: Report,
     ) -> Loader<'a> {
         let (files, needs_sources, asks, look) = (Files::Any, false, false, None);
-        Loader { flags, variable, dialects, files, needs_sources, asks, look, report }
+        let running = &[];
+        Loader { flags, variable, dialects, files, running, needs_sources, asks, look, report }
     }
 
     /// Makes one configuration of flags, environment and file. Reports every fault: first the faults of flags
@@ -167,6 +174,14 @@ impl<'a> Loader<'a> {
             self.read_keys(&mut config, dialects);
         }
         check(&config, dialects, &mut self.report);
+        for (at, source) in config.sources.iter().enumerate() {
+            let is_other = |it: &&SourceConfig| it.id == source.id && it.dialect != source.dialect;
+            if let Some(SourceConfig { id, dialect, .. }) = self.running.iter().find(is_other) {
+                let rule = "until marketd ends: another exchange needs another id";
+                let message = format!("source {id:?} has dialect {dialect:?} {rule}");
+                self.report.fault(&format!("sources[{at}].dialect"), message);
+            }
+        }
         self.read_roots(&mut config);
         for (key, fault) in self.look.map(|look| look(&config)).unwrap_or_default() {
             self.report.fault(key, fault);

@@ -41,7 +41,7 @@ pub use files::{Secret, text_of_regular};
 pub use forms::{Data, ListenAddress, Poll};
 pub use json::{Node, unquoted};
 pub use limits::Limits;
-pub use load::{LoadedConfig, LogFormat, LookAtFiles};
+pub use load::{LoadedConfig, LogFormat, LookAtFiles, Reread};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,

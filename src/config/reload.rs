@@ -47,7 +47,7 @@ pub enum SourceChange {
         /// True if its exchange has another address or proxy.
         route: bool,
     },
-    /// It begins: its id is new, was removed before, or now names another exchange.
+    /// It begins: its id is new or was removed before, or its dialect's file has changed.
     Begins,
     /// It ends: it is not configured any more.
     Ends,
@@ -98,7 +98,7 @@ fn change(old: &SourceConfig, new: &SourceConfig) -> SourceChange {
     if old == new {
         return SourceChange::Same;
     }
-    if old.dialect != new.dialect || old.dialect_text != new.dialect_text {
+    if old.dialect_text != new.dialect_text {
         return SourceChange::Begins;
     }
     SourceChange::Settings {
@@ -147,6 +147,6 @@ mod tests {
         check(|it| it.symbols.push("A/B".into()), settings(true, false));
         check(|it| it.quote_assets.push("B".into()), settings(true, false));
         check(|it| it.url = super::super::Url::parse("http://h").ok(), settings(false, true));
-        check(|it| it.dialect = "okx".into(), Begins);
+        check(|it| it.dialect_text = "{}".into(), Begins);
     }
 }

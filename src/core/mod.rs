@@ -34,7 +34,7 @@ pub use event::{Action, Broken, CloseReason, Event, LogFigures, LogStatus, LongW
 pub use event::{LookUp, ProcessFacts, ReloadStatus, Resolved, SHARES, Service, WorkSet};
 pub use stats::{SourceState, SourceStatus, Status};
 
-use crate::config::Config;
+use crate::config::{Config, SourceConfig};
 use crate::demo::{Demo, DemoScript};
 use crate::history::Reply;
 use crate::http::Outgoing;
@@ -149,6 +149,11 @@ impl Core {
         self.clients.reconfigure(&old.limits, &mut self.cx);
         self.wake_clients();
         Ok(())
+    }
+
+    /// The sources since the start. Those that have ended are among them.
+    pub fn sources(&self) -> &[SourceConfig] {
+        &self.cx.config.sources
     }
 
     /// A reload was refused.

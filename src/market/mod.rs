@@ -6,8 +6,7 @@
 //! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
 //!
 //! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned once. A
-//! [`SourceId`] stays with one id of the configuration; if this id names another exchange after a reload, the
-//! data of the source is dropped.
+//! [`SourceId`] stays with one id of the configuration, which names one exchange until marketd ends.
 
 mod builder;
 mod catalog;
@@ -70,8 +69,8 @@ impl Market {
     }
 
     /// Applies a new configuration. `changes` has the change of each source. Quotes and candles of symbols
-    /// that a source no longer tracks are dropped. A source that begins anew loses all of its quotes and
-    /// candles. All others stay.
+    /// that a source no longer tracks are dropped. A source that begins anew loses all of its quotes. All
+    /// others stay.
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
         let joining = self.catalog.reconfigure(config, changes);
         self.quotes.reconfigure(&config.sources, now);
@@ -86,9 +85,7 @@ impl Market {
             self.quotes.retain(source, is_tracked);
             self.charts.retain(source, is_tracked);
             if *change == SourceChange::Begins {
-                // The data under this id may be of another exchange.
                 self.quotes.begin(source, &config.sources[at]);
-                self.charts.retain(source, |_| false);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::resolver::Resolver;
 use super::script_file::ScriptFile;
 use super::service_manager::{self, Notifier};
 use super::{process, resolver, tls};
-use crate::config::{Config, ConfigFault, LoadedConfig};
+use crate::config::{Config, LoadedConfig, Reread};
 use crate::core::{Broken, Core, Event, LogFigures};
 use crate::demo::Demo;
 use crate::history::Reply;
@@ -114,8 +114,7 @@ pub(super) struct Driver {
     pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
-    /// Reads the configuration again.
-    pub(super) reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+    pub(super) reread: Reread,
     /// Called with a configuration that was accepted.
     pub(super) taken: fn(&LoadedConfig),
     /// The configuration that was last read and applied. Keys that need a restart have the values of the
@@ -137,7 +136,7 @@ impl Driver {
     /// Binds and logs every address, and starts the core. It serves nothing yet.
     pub(super) fn new(
         mut config: Config,
-        reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+        reread: Reread,
         taken: fn(&LoadedConfig),
         log: fn() -> LogFigures,
     ) -> Result<Driver, String> {

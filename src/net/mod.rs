@@ -63,7 +63,7 @@ mod turn;
 
 pub use fetch::{Fetched, Fetcher, connect};
 
-use crate::config::{Config, ConfigFault, LoadedConfig};
+use crate::config::{Config, LoadedConfig, Reread};
 use crate::core::LogFigures;
 #[cfg(feature = "sqlite")]
 use crate::demo::Demo;
@@ -80,7 +80,7 @@ use std::fs;
 /// The error is one line, for the person who runs marketd.
 pub fn run(
     loaded: LoadedConfig,
-    reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+    reread: Reread,
     taken: fn(&LoadedConfig),
     log: fn() -> LogFigures,
 ) -> Result<(), String> {

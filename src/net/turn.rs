@@ -367,7 +367,7 @@ impl Driver {
     /// Reloads the configuration. A configuration with a fault changes nothing.
     fn reload(&mut self, now: Now) {
         self.notifier.reloading();
-        let faults: Vec<String> = match (self.reread)() {
+        let faults: Vec<String> = match (self.reread)(self.core.sources()) {
             Ok(loaded) => self.reconfigure(loaded, now).err().into_iter().collect(),
             Err(faults) => faults.iter().map(ConfigFault::to_string).collect(),
         };

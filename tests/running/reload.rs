@@ -153,7 +153,7 @@ fn a_stream_is_told_what_a_reload_takes_away_and_what_comes_back() {
 }
 
 #[test]
-fn an_exchange_may_move_and_another_may_take_its_id() {
+fn an_exchange_may_move_and_no_other_takes_its_id() {
     let (old, new) = (exchange_of(&["BTC/USDT"]), exchange_of(&["BTC/USDT"]));
     let marketd = start(&config(&[source("a", &old)]));
     let spent = metrics(&marketd)["upstreams"][0]["budgetSpent"].integer();
@@ -166,10 +166,19 @@ fn an_exchange_may_move_and_another_may_take_its_id() {
     eventually(LONG, || (old.connections_open() == 0).then_some(()));
     assert!(metrics(&marketd)["upstreams"][0]["budgetSpent"].integer() >= spent);
     await_health(&marketd, "ok");
-    let okx = with(source("a", &new), "dialect", json!("okx"));
-    reload_well(&marketd, &config(&[okx]));
-    // Nothing of the one before counts for it, and this one does not understand it.
-    assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 404);
+    // Its candles would be mixed with those of another exchange, also after it has ended.
+    let (other, okx) = (source("b", &old), with(source("a", &new), "dialect", json!("okx")));
+    let (without, both) = (config(std::slice::from_ref(&other)), config(&[other, okx.clone()]));
+    for (at, file) in [config(&[okx]), both].iter().enumerate() {
+        reload(&marketd, file);
+        let told =
+            "has dialect \\\"binance\\\" until marketd ends: another exchange needs another id";
+        let line =
+            marketd.await_log(&format!("sources[{at}].dialect: source \\\"a\\\" {told}"), LONG);
+        assert!(line.contains("marketd.json:1: "), "{line}");
+        assert_eq!(sources(&marketd), [["a"], ["b"]][at]);
+        reload_well(&marketd, &without);
+    }
     reload_well(&marketd, &config(&[source("a", &new)]));
     await_quote(&marketd, "BTC-USDT", "a");
 }
