@@ -335,6 +335,17 @@ fn at_the_limit_of_streams_the_address_with_most_makes_room_for_the_others() {
     let first = [(); 3].map(|()| open(&mut bench, greedy));
     let refused = open(&mut bench, greedy);
     assert_eq!(bench.summary(refused), "503 unavailable, open", "not for itself");
+    // A request that opens no stream is told that there would be room, and takes it from nobody.
+    for raw in [
+        &b"HEAD /api/v1/stream?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n"[..],
+        b"GET /api/v1/stream?symbols=* HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n",
+    ] {
+        let key = bench.connect_from(other).expect("there is room");
+        bench.send(key, raw);
+        bench.pass(Duration::from_millis(20));
+        assert!(!bench.got(key).starts_with(b"HTTP/1.1 503 "));
+        assert_eq!(first.map(|key| bench.is_closed(key)), [false; 3]);
+    }
     let second = open(&mut bench, other);
     assert!(is_streaming(&bench, second));
     assert_eq!(first.map(|key| bench.is_closed(key)), [true, false, false], "its oldest one");

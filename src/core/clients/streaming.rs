@@ -44,8 +44,8 @@ const RETRY_REFUSED_S: u32 = 5;
 /// See the module's page.
 #[derive(Default)]
 pub struct Streams {
-    /// The open streams, by the time of their opening and by their connection. Each has the address that it
-    /// counts for.
+    /// The open streams that do not make room, by the time of their opening and by their connection. Each has
+    /// the address that it counts for.
     open: BTreeMap<(Mono, Key), Option<IpAddr>>,
     addresses: AddressCounts,
     /// The connections whose streams make room for others.
@@ -65,17 +65,16 @@ impl Streams {
     }
 
     /// Why another stream of this address is refused; the refusal is counted. `None` if there is room, or if
-    /// another stream makes room.
+    /// another stream would make room.
     pub fn refusal(&mut self, client: Option<IpAddr>, cx: &mut Context) -> Option<Error> {
         let limits = &cx.config.limits;
         let of_client = self.addresses.count(client);
-        let held = self.open.len() - self.leaving.len();
         let error = if cx.stats.stopping {
             Error::unavailable("marketd is stopping.", RETRY_REFUSED_S)
         } else if limits.streams_per_address > 0 && of_client >= limits.streams_per_address {
             let message = "Too many streams from this address.";
             Error::new(429, "too_many_requests", message).retry_after(RETRY_REFUSED_S)
-        } else if held >= limits.streams && !self.make_room(of_client) {
+        } else if self.open.len() >= limits.streams && self.next_to_leave(of_client).is_none() {
             Error::unavailable("Too many streams.", RETRY_REFUSED_S)
         } else {
             return None;
@@ -84,18 +83,21 @@ impl Streams {
         Some(error)
     }
 
-    /// Lets a stream make room: the oldest one of the address with the most streams. That address must have
-    /// at least two more than `own`, the streams of the client that asks.
-    fn make_room(&mut self, own: usize) -> bool {
-        let most = self.addresses.most().filter(|most| self.addresses.count(Some(*most)) > own + 1);
-        let oldest = self.open.iter().find(|((_, key), address)| {
-            most.is_some() && address.map(network) == most && !self.leaving.contains(key)
-        });
-        self.leaving.extend(oldest.map(|((_, key), _)| *key));
-        oldest.is_some()
+    /// The stream that makes room: the oldest one of the address with the most streams. That address must
+    /// have at least two more than `own`, the streams of the client that asks.
+    fn next_to_leave(&self, own: usize) -> Option<(Mono, Key)> {
+        let most = Some(self.addresses.most()?);
+        let mut open = self.open.iter().filter(|_| self.addresses.count(most) > own + 1);
+        open.find(|(_, address)| address.map(network) == most).map(|(place, _)| *place)
     }
 
-    /// Opens a stream on this connection, whose head is written. There must be room.
+    /// A stream no longer takes room.
+    fn leave(&mut self, place: (Mono, Key)) {
+        self.addresses.leave(self.open.remove(&place).flatten());
+    }
+
+    /// Opens a stream on this connection, whose head is written. There must be room, or a stream that makes
+    /// room.
     pub fn open(
         &mut self,
         connection: &mut Connection,
@@ -103,7 +105,13 @@ impl Streams {
         pending: Pending,
         cx: &mut Context,
     ) {
-        let is_first = self.open.is_empty();
+        if self.open.len() >= cx.config.limits.streams
+            && let Some(place) = self.next_to_leave(self.addresses.count(pending.client))
+        {
+            self.leave(place);
+            self.leaving.push(place.1);
+        }
+        let is_first = cx.stats.streams.open == 0;
         if is_first {
             cx.market.quotes.touched_mut().watch(true);
             cx.market.charts.touched.watch(true);
@@ -138,7 +146,7 @@ impl Streams {
     pub fn has_work(&self, cx: &Context) -> bool {
         let has_work =
             || !self.queue.is_empty() || !self.leaving.is_empty() || self.has_changes(cx);
-        !self.open.is_empty() && has_work()
+        cx.stats.streams.open > 0 && has_work()
     }
 
     fn has_changes(&self, cx: &Context) -> bool {
@@ -251,16 +259,14 @@ impl Streams {
 
     /// The connection of a stream has closed.
     pub fn closed(&mut self, key: Key, stream: &EventStream, cx: &mut Context) {
-        let address = self.open.remove(&(stream.opened_at, key));
-        self.addresses.leave(address.flatten());
+        self.leave((stream.opened_at, key));
         stream.asked.symbols.named().for_each(|(_, symbol)| cx.followed.leave(symbol));
         cx.stats.streams.open -= 1;
         self.quotes.remove(key, &stream.asked);
         for chart in (0..stream.asked.charts.len()).filter_map(|place| stream.chart(place)) {
             self.shared.charts.remove(chart, key);
         }
-        self.leaving.retain(|it| *it != key);
-        if self.open.is_empty() {
+        if cx.stats.streams.open == 0 {
             *self = Streams::new(self.rng.next_u64());
             cx.market.quotes.touched_mut().watch(false);
             cx.market.charts.touched.watch(false);
@@ -310,7 +316,16 @@ mod tests {
 
     /// A client that asks for a stream of these symbols. The head is sent.
     fn open(clients: &mut Clients, symbols: &str, cx: &mut Context) -> Key {
-        let key = clients.accept(None, Service::Api, cx).expect("there is room");
+        open_from(None, clients, symbols, cx)
+    }
+
+    fn open_from(
+        peer: Option<IpAddr>,
+        clients: &mut Clients,
+        symbols: &str,
+        cx: &mut Context,
+    ) -> Key {
+        let key = clients.accept(peer, Service::Api, cx).expect("there is room");
         let request = format!("GET /api/v1/stream?symbols={symbols} HTTP/1.1\r\nHost: h\r\n\r\n");
         clients.handle(key, Event::Received(request.as_bytes()), cx);
         clients.work(LongWork::Requests, cx);
@@ -340,6 +355,21 @@ mod tests {
         assert!(symbols.iter().all(|symbol| cx.followed.contains(*symbol)));
         clients.closed(key, &mut cx);
         assert!(!symbols.iter().any(|symbol| cx.followed.contains(*symbol)));
+    }
+
+    #[test]
+    fn each_stream_above_the_limit_has_another_one_make_room() {
+        let mut cx = context(1);
+        cx.config.limits.streams = 3;
+        let mut clients = Clients::new(None, 0, &cx);
+        // The sockets of those that make room are not dropped meanwhile.
+        for last in [1, 1, 1, 2, 3] {
+            let peer = Some(IpAddr::from([192, 0, 2, last]));
+            open_from(peer, &mut clients, "*", &mut cx);
+            clients.work(LongWork::Streams, &mut cx);
+        }
+        let is_open = |it: &&Connection| matches!(it.phase, Phase::Streaming(_));
+        assert_eq!(clients.connections.iter().map(|it| it.1).filter(is_open).count(), 3);
     }
 
     #[test]
