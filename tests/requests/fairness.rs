@@ -146,24 +146,26 @@ fn those_who_wait_for_their_turn_are_served_one_after_the_other() {
 
 #[test]
 fn metrics_wait_for_their_turn_and_keep_their_place_in_the_batch() {
-    let mut core = core();
-    let (key, mut got) = (accept(&mut core), Vec::new());
-    let line = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
-    let all = [line("/health/live"), line("/metrics"), line("/health")].concat();
-    core.handle(key, Event::Received(all.as_bytes()), NOW);
-    take(&mut core, key, &mut got);
-    assert_eq!(read_answers(&got).expect("whole").len(), 1, "one is at hand");
-    while core.has_work() {
-        core.work(NOW);
+    for path in ["/metrics", "/metric%73"] {
+        let mut core = core();
+        let (key, mut got) = (accept(&mut core), Vec::new());
+        let line = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+        let all = [line("/health/live"), line(path), line("/health")].concat();
+        core.handle(key, Event::Received(all.as_bytes()), NOW);
         take(&mut core, key, &mut got);
+        assert_eq!(read_answers(&got).expect("whole").len(), 1, "one is at hand");
+        while core.has_work() {
+            core.work(NOW);
+            take(&mut core, key, &mut got);
+        }
+        let text = String::from_utf8(got).expect("text");
+        let metrics = text.find("marketd_uptime").expect("metrics");
+        let begins = text.match_indices("HTTP/1.1 ").map(|(at, _)| at);
+        let begins: Vec<usize> = begins.collect();
+        assert_eq!(begins.len(), 3);
+        assert!((begins[1]..begins[2]).contains(&metrics));
+        assert!(core.wants_read(key));
     }
-    let text = String::from_utf8(got).expect("text");
-    let metrics = text.find("marketd_uptime").expect("metrics");
-    let begins = text.match_indices("HTTP/1.1 ").map(|(at, _)| at);
-    let begins: Vec<usize> = begins.collect();
-    assert_eq!(begins.len(), 3);
-    assert!((begins[1]..begins[2]).contains(&metrics));
-    assert!(core.wants_read(key));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::core::clients::responses::Responses;
 use crate::core::{Action, CloseReason, Context, Event};
 use crate::http::{
     BodyReader, CONTINUE, Output, OwnedRequest, Parsed, Request, RequestBody, Responder,
-    empty_lines, parse,
+    empty_lines, normal_path, parse,
 };
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -170,7 +170,8 @@ impl Responses {
                 let mut like = None;
                 // Requests for metrics or a stream always wait for their turn, and are not kept in the cache:
                 // hundreds of them at once must not delay quotes.
-                if request.path.ends_with(b"metrics") || request.path.ends_with(b"/stream") {
+                let path = normal_path(request.path);
+                if path.ends_with(b"metrics") || path.ends_with(b"/stream") {
                     if !is_turn {
                         if connection.output.is_empty() {
                             self.enqueue(connection, cx);
