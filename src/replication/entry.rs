@@ -108,8 +108,8 @@ pub struct SentCandles {
     pub closed_before: UnixMs,
     /// False if a row came without its time.
     pub is_dated: bool,
-    /// Reserved: always false, and not read. Version 1 of the format has this bit.
-    pub is_full: bool,
+    /// True if it answers a request: the collector has no more of what was asked for.
+    pub is_answer: bool,
     /// True if every slot without a candle is known to be empty.
     pub is_proven: bool,
     /// The candles, each with true if the exchange says that it is not closed yet.

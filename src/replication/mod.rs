@@ -66,7 +66,7 @@ mod tests {
                 },
                 closed_before: UnixMs(1_790_000_000_000),
                 is_dated: true,
-                is_full: false,
+                is_answer: false,
                 is_proven: true,
                 rows: vec![(candle(0), false), (candle(1), false), (candle(2), true)],
             }),
@@ -115,7 +115,7 @@ mod tests {
             series,
             closed_before: UnixMs(0),
             is_dated: true,
-            is_full: false,
+            is_answer: false,
             is_proven: false,
             rows: rows.clone(),
         };

@@ -88,7 +88,7 @@ pub struct CandlePage {
     rows: VecDeque<Reported>,
     /// The requested slots.
     pub slots: Range<i64>,
-    /// The part of `slots` that is not requested again at once: all, unless the page was cut.
+    /// What is not requested again at once: `slots`, unless the page was cut, or answers for more slots.
     pub told: Range<i64>,
     /// True if closed slots between its candles were unknown.
     is_new: bool,
@@ -137,8 +137,7 @@ impl CandlePage {
             series: series_part(self.key, self.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
             is_dated: self.is_dated,
-            // Reserved in the format.
-            is_full: false,
+            is_answer: false,
             is_proven: false,
             rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
         }

@@ -248,6 +248,29 @@ fn nodes_that_are_reloaded_with_another_url_share_the_source_again() {
 }
 
 #[test]
+fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_cannot_get() {
+    let mut world = World::new(0, super::seed());
+    world.charted = &["BTC/USDT"];
+    world.add(2);
+    world.run(30_000);
+    (0..2).for_each(|at| world.node(at).is_shut_in = true);
+    let (follower, unix) = (world.follower(), world.now().unix);
+    let core = &mut world.node(follower).core;
+    let symbol = core.cx.market.catalog.find(b"BTC/USDT");
+    let crate::market::Lookup::Known(symbol) = symbol else { panic!("it is listed") };
+    let interval = crate::interval::Stored::M1;
+    let key = crate::market::SeriesKey { source: SourceId(0), symbol, interval };
+    let known =
+        core.cx.market.charts.get(key).and_then(|it| it.oldest_known()).expect("it is charted");
+    let now = interval.slot_of(unix);
+    core.backend.fetch(key, &(known - 100..now), &mut core.cx);
+    let asked = |world: &World| world.model.streams["{test}:one:ask"].len();
+    let before = asked(&world);
+    world.run(5000);
+    assert!(asked(&world) - before < 4, "{}", asked(&world) - before);
+}
+
+#[test]
 fn two_nodes_of_one_name_are_told_apart() {
     let mut world = World::settled(2);
     let config = world.config(0, &SOURCES);

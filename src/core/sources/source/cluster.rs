@@ -18,6 +18,7 @@ use crate::market::{Awaited, Evidence, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Update};
 use crate::time::{Mono, Now, UnixMs};
+use std::ops::Range;
 use std::time::Duration;
 
 /// The most requests for candles that a follower has open at a time.
@@ -204,7 +205,7 @@ impl Source {
                 series: series_part(asked.key, slots, cx),
                 closed_before,
                 is_dated: true,
-                is_full: false,
+                is_answer: true,
                 is_proven: true,
             };
             self.publish(Update::Candles(page), cx.now, cx);
@@ -290,7 +291,8 @@ impl Source {
         let Some(key) = self.series_of(&page.series, cx) else {
             return;
         };
-        self.replica.asked.retain(|it| it.key != key);
+        let ended = self.replica.asked.extract_if(.., |it| it.key == key);
+        let asked: Vec<_> = ended.map(|it| it.slots).collect();
         let Some(zero) = cx.stats[key.source].clock else {
             return;
         };
@@ -307,9 +309,17 @@ impl Source {
         let slots = page.series.slots;
         let rows = page.rows.into_iter();
         let rows = rows.map(|(candle, is_forming)| Reported { candle, is_forming });
-        let mut applied = CandlePage::new(key, slots, rows.collect(), page.is_dated, sent_at);
+        let mut applied =
+            CandlePage::new(key, slots.clone(), rows.collect(), page.is_dated, sent_at);
         if page.is_proven {
             applied.evidence = Evidence::Proven;
+        }
+        // What the collector lacks is not requested again at once.
+        let is_within = |it: &Range<i64>| it.start <= slots.start && slots.end <= it.end;
+        if page.is_answer
+            && let Some(asked) = asked.into_iter().find(is_within)
+        {
+            applied.told = asked;
         }
         self.jobs.push([Job::ApplyCandles(applied, None)]);
     }
