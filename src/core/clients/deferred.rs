@@ -15,12 +15,12 @@ use crate::core::api::{Endpoint, Outcome};
 use crate::http::{OwnedRequest, Quota};
 use crate::table::Key;
 use crate::time::Mono;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// Responses that may wait for candles. Each time that candles have come, all of them are checked, which must
-/// take well below a millisecond. Above the limit, a response does not wait for its candles.
-const WAITING: usize = 1024;
+/// Ranges of candles for which responses may wait in all. Each time that candles have come, all of them are
+/// checked, which must take well below a millisecond. Above the limit, a response does not wait.
+const RANGES: usize = 2048;
 
 /// What one connection may cost at a time, in bytes of responses: some 0.05 ms, or 0.3 ms if no response is
 /// cached.
@@ -59,8 +59,8 @@ impl Pending {
 /// See the module's page.
 #[derive(Default)]
 pub struct DeferredResponses {
-    /// Responses that wait for candles, by their deadlines.
-    pub waiting: BTreeSet<(Mono, Key)>,
+    /// Responses that wait for candles, by their deadlines. Each has the number of ranges that it needs.
+    pub waiting: BTreeMap<(Mono, Key), usize>,
     /// Responses that run. The first `limits.deferredResponses` of them take turns. Some connections may be
     /// gone.
     pub running: VecDeque<Key>,
@@ -69,12 +69,12 @@ pub struct DeferredResponses {
 impl DeferredResponses {
     /// True if another response may wait for candles.
     pub fn has_room(&self) -> bool {
-        self.waiting.len() < WAITING
+        self.waiting.values().sum::<usize>() < RANGES
     }
 
     /// The earliest deadline of a waiting response: when [`Clients::wake`](super::Clients::wake) is wanted.
     pub fn due(&self) -> Mono {
-        self.waiting.first().map_or(Mono::NEVER, |(until, _)| *until)
+        self.waiting.keys().next().map_or(Mono::NEVER, |(until, _)| *until)
     }
 
     /// A response runs: it joins the queue, at the front if it is begun.
@@ -88,8 +88,8 @@ impl DeferredResponses {
     /// Removes a connection from those that wait for candles. Returns true if it was there. If its response
     /// runs, `step` passes it over.
     pub fn forget(&mut self, key: Key) -> bool {
-        let found = self.waiting.iter().find(|(_, it)| *it == key).copied();
-        found.is_some_and(|it| self.waiting.remove(&it))
+        let found = self.waiting.keys().find(|(_, it)| *it == key).copied();
+        found.and_then(|it| self.waiting.remove(&it)).is_some()
     }
 
     /// More is to be made of a response: it comes behind those that take turns, before the rest of the queue.
@@ -102,28 +102,30 @@ impl DeferredResponses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::core::Context;
-    use crate::core::Service;
     use crate::core::api::{Advance, Deferred};
     use crate::core::api::{SeriesSlots, View};
     use crate::core::clients::Clients;
     use crate::core::clients::connection::{Connection, Phase};
-    use crate::core::testing::{NOW, context, request};
+    use crate::core::testing::{NOW, config_of, context, request};
+    use crate::core::{Context, LongWork, Service};
     use crate::http::Responder;
     use crate::interval::Stored;
     use crate::market::SeriesKey;
     use crate::market::{SourceId, SymbolId};
     use std::time::Duration;
 
-    /// A response of so many parts, which needs a candle.
-    struct Parts(usize);
+    /// A response of so many parts, which lacks candles of so many ranges. One without parts waits again.
+    struct Parts(usize, usize);
 
     impl Deferred for Parts {
-        fn missing(&self, _view: &View<'_>) -> Vec<SeriesSlots> {
+        fn needs(&self) -> Vec<SeriesSlots> {
             let series =
                 SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
-            vec![(series, 0..1)]
+            vec![(series, 0..1); self.1]
+        }
+
+        fn missing(&self, _view: &View<'_>) -> Vec<SeriesSlots> {
+            self.needs()
         }
 
         fn held(&self) -> usize {
@@ -131,7 +133,10 @@ mod tests {
         }
 
         fn step(&mut self, _view: &View<'_>) -> Advance {
-            self.0 -= 1;
+            match self.0 {
+                0 => return Advance::Waits,
+                _ => self.0 -= 1,
+            }
             if self.0 == 0 { Advance::Done } else { Advance::More }
         }
 
@@ -149,7 +154,7 @@ mod tests {
     impl Bench {
         /// At most so many take turns. One that waits does so for a millisecond.
         fn new(making: usize) -> Bench {
-            let mut config = Config::default();
+            let mut config = config_of("binance");
             config.limits.deferred_responses = making;
             config.limits.chart_wait = Duration::from_millis(1);
             let cx = context(config, NOW);
@@ -166,11 +171,15 @@ mod tests {
         }
 
         fn defer(&mut self, parts: usize, waits: bool) -> Key {
+            self.defer_of(Parts(parts, 1), waits)
+        }
+
+        fn defer_of(&mut self, parts: Parts, waits: bool) -> Key {
             let new = |key| Connection::new(key, Service::Api, None, Mono(0));
             let key = self.clients.connections.insert_with(new).expect("room");
             let request = request(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
             match waits {
-                true => _ = self.queue().waiting.insert((Mono(1001), key)),
+                true => _ = self.queue().waiting.insert((Mono(1001), key), 1),
                 false => self.queue().run(key, false),
             }
             let pending = Box::new(Pending {
@@ -180,7 +189,7 @@ mod tests {
                 quota: None,
                 line: None,
                 asked_at: self.cx.now.mono,
-                kind: Outcome::Deferred(Box::new(Parts(parts))),
+                kind: Outcome::Deferred(Box::new(parts)),
                 is_begun: false,
             });
             let connection = self.clients.connections.get_mut(key).expect("it is there");
@@ -245,11 +254,22 @@ mod tests {
         let mut bench = Bench::new(1);
         let [begun, in_line] = [1, 1].map(|parts| bench.defer(parts, false));
         assert_eq!(bench.queue().running.pop_front(), Some(begun));
-        bench.queue().waiting.insert((Mono(1000), begun));
+        bench.queue().waiting.insert((Mono(1000), begun), 1);
         assert_eq!(bench.depths(), (1, 1));
         assert!(bench.queue().forget(begun));
         bench.queue().run(begun, true);
         assert_eq!([bench.step(), bench.step()], [Some(begun), Some(in_line)]);
+    }
+
+    #[test]
+    fn responses_wait_for_a_limited_number_of_ranges_in_all() {
+        let mut bench = Bench::new(1);
+        for _ in 0..100 {
+            bench.defer_of(Parts(0, 50), false);
+            bench.clients.work(LongWork::Responses, &mut bench.cx);
+        }
+        let (waiting, _) = bench.depths();
+        assert_eq!(waiting, RANGES.div_ceil(50));
     }
 
     #[test]

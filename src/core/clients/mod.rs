@@ -290,7 +290,7 @@ impl Clients {
 
     /// Lets each waiting response choose its source again, and wishes for the candles that it lacks.
     pub fn renew_wishes(&mut self, cx: &mut Context) {
-        for (_, key) in &self.responses.deferred.waiting {
+        for (_, key) in self.responses.deferred.waiting.keys() {
             if let Some((response, _)) = made_in_parts(&mut self.connections, *key) {
                 response.choose_again(&View::new(cx));
                 let missing = response.missing(&View::new(cx));
@@ -309,7 +309,7 @@ impl Clients {
         cx: &Context,
     ) {
         let deferred = &mut self.responses.deferred;
-        let waiting = deferred.waiting.iter().copied();
+        let waiting = deferred.waiting.keys().copied();
         let is_meant = |(_, key): &(Mono, Key)| client.is_none_or(|client| client == *key);
         for it @ (until, key) in waiting.filter(is_meant).collect::<Vec<_>>() {
             if let Some((response, is_begun)) = made_in_parts(&mut self.connections, key) {

@@ -283,13 +283,13 @@ impl Responses {
     /// long enough, or too many wait already, it runs.
     fn line_up(&mut self, key: Key, pending: &Pending, cx: &mut Context) {
         if let Outcome::Deferred(response) = &pending.kind {
-            let missing = response.missing(&View::new(cx));
+            let (needs, missing) = (response.needs(), response.missing(&View::new(cx)));
             let until = pending.asked_at + cx.config.limits.chart_wait;
             match !missing.is_empty() && until > cx.now.mono && self.deferred.has_room() {
-                true => _ = self.deferred.waiting.insert((until, key)),
+                true => _ = self.deferred.waiting.insert((until, key), needs.len()),
                 false => self.deferred.run(key, pending.is_begun),
             }
-            cx.wish(Some(key), response.needs(), missing);
+            cx.wish(Some(key), needs, missing);
         }
     }
 
