@@ -79,8 +79,10 @@ impl Failures {
         cx.stats[self.source].failing[kind as usize] > 0
     }
 
-    /// Other nodes call the exchange from now on: what failed here does not matter.
-    pub fn forget(&self, cx: &mut Context) {
+    /// Other nodes call the exchange from now on: what failed here does not matter. If this node calls it
+    /// again, `Sources` tells the host's halt again.
+    pub fn forget(&mut self, cx: &mut Context) {
+        self.halted_until = cx.now.mono;
         let status = &mut cx.stats[self.source];
         (status.failing, status.candles_failing_since) = Default::default();
     }
@@ -89,7 +91,6 @@ impl Failures {
     /// the same, `Sources` tells its halt again.
     pub fn rerouted(&mut self, cx: &mut Context) {
         self.forget(cx);
-        self.halted_until = cx.now.mono;
         for it in &mut self.kinds {
             *it = KindFailures {
                 episode: std::mem::take(&mut it.episode),

@@ -105,10 +105,7 @@ impl Sources {
                 hosts.push(Host::new(url));
                 hosts.len() - 1
             });
-            let until = hosts[source.host].halted_until;
-            if now < until {
-                source.halted(until, cx);
-            }
+            source.halted(hosts[source.host].halted_until, cx);
         }
         for (place, host) in hosts.iter_mut().enumerate() {
             let profiles = || all.iter().filter(|it| it.uses(place)).map(|it| &it.profile);
@@ -321,6 +318,8 @@ impl Sources {
         let now = cx.now.mono;
         let idle_since = self[id].idle_since();
         self[id].set_role(role, spenders, cx);
+        let until = self.hosts[self[id].host].halted_until;
+        self[id].halted(until, cx);
         let (budget, _) = self.budget(id, now);
         if let Some(since) = idle_since.filter(|_| role == Role::Alone) {
             // Other nodes, or an earlier run, may have spent the whole budget before.

@@ -5,6 +5,7 @@ use super::{SOURCES, STEP_MS, World};
 use crate::config::SourceConfig;
 use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
+use crate::core::stats::SourceState;
 use crate::market::SourceId;
 use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
 
@@ -268,6 +269,25 @@ fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_canno
     let before = asked(&world);
     world.run(5000);
     assert!(asked(&world) - before < 4, "{}", asked(&world) - before);
+}
+
+#[test]
+fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwards() {
+    let mut world = World::settled(1);
+    world.node(0).is_banned = true;
+    world.run(2000);
+    world.add(1);
+    world.run(12_000);
+    let given = (0..SOURCES.len()).find(|it| world.collectors(*it) == [1]);
+    let given = given.expect("the node has given one source away");
+    let state = |world: &mut World| world.node(0).core.cx.stats[SourceId(given as u16)].state;
+    assert_eq!(state(&mut world), SourceState::Up);
+    world.nodes[1] = None;
+    let since = world.ms;
+    world.run(10_000);
+    assert_eq!(world.role(0, given), "collector");
+    assert!(world.polls_since(since)[given].iter().all(|(_, node)| *node == 1));
+    assert_ne!(state(&mut world), SourceState::Up);
 }
 
 #[test]

@@ -50,6 +50,8 @@ struct Node {
     is_cut: bool,
     /// True if the node does not reach the exchanges.
     is_shut_in: bool,
+    /// True if the exchanges have banned the node.
+    is_banned: bool,
     /// By how much its wall clock is ahead.
     skew_ms: i64,
     /// How many microseconds its monotonic clock loses in each millisecond, and how many it has lost.
@@ -183,6 +185,7 @@ impl World {
             is_paused: false,
             is_cut: false,
             is_shut_in: false,
+            is_banned: false,
             skew_ms: 0,
             drift_us: 0,
             lost_us: 0,
@@ -367,6 +370,10 @@ impl World {
         }
         if node.is_shut_in {
             return node.core.handle(key, Event::Eof, self.now_of(node));
+        }
+        if node.is_banned {
+            let reply = b"HTTP/1.1 418 Banned\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n";
+            return node.core.handle(key, Event::Received(reply), self.now_of(node));
         }
         let mut body = Vec::new();
         let path = format!("/{path}");

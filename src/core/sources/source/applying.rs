@@ -159,7 +159,7 @@ impl Source {
     /// The host is halted until `until`. Requests that have begun and are not sent yet wait as well, and no
     /// client need wait for candles.
     pub fn halted(&mut self, until: Mono, cx: &mut Context) {
-        if self.replica.role().collects() && !self.has_ended {
+        if cx.now.mono < until && self.replica.role().collects() && !self.has_ended {
             self.failures.halted(until, cx);
             self.put_back_all(|request| request.sent_at.is_none(), cx);
             self.candles.give_up_asked();
