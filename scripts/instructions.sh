@@ -11,6 +11,8 @@
 # Each case is requested REQUESTS times (default 2000) on one connection that is kept open. Needs
 # valgrind (Debian: apt-get install valgrind) and curl. Sends traffic only to 127.0.0.1.
 set -euo pipefail
+# A failure counts inside of $(...), too.
+shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 requests=${REQUESTS:-2000}
@@ -119,7 +121,8 @@ for name in "${cases[@]}"; do
     check_case "$name" "$base"
     # Work that is done once, at the first request, is not counted.
     load "$name" 50 >/dev/null
-    each=$(($(count "$name" 1 load "$name" "$requests") / requests))
+    all=$(count "$name" 1 load "$name" "$requests")
+    each=$((all / requests))
     limit=$(limit_of "$name")
     verdict=
     if [ "$each" -gt "$limit" ]; then

@@ -57,8 +57,10 @@ notices() {
             # (*) marks a crate that was listed before.
             licence=$(sed 's/ *(\*)$//' <<<"$licence $rest")
             printf '\n=== %s %s: %s\n' "$package" "$version" "$licence"
-            sources=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$package-${version#v}")
-            for file in "$sources"/{LICEN[CS]E,COPYING,COPYRIGHT,NOTICE}*; do
+            # Each registry has its directory. Those of one version have the same texts.
+            sources=("${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$package-${version#v}")
+            [ -d "${sources[0]}" ] || fail "the sources of $package are not in ${sources[0]%/*}"
+            for file in "${sources[0]}"/{LICEN[CS]E,COPYING,COPYRIGHT,NOTICE}*; do
                 [ -f "$file" ] || continue
                 printf -- '--- %s\n' "${file##*/}"
                 cat "$file"
@@ -138,7 +140,11 @@ set -e
 if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
     systemctl daemon-reload
     # An upgrade: the new one takes the place of the old one, if that runs.
-    [ -z "$2" ] || systemctl try-restart marketd.service
+    # It is not stopped for one that would refuse its configuration.
+    if [ -n "$2" ] &&
+        marketd --config /etc/marketd/marketd.json --data /var/lib/marketd/marketd.db --check; then
+        systemctl try-restart marketd.service || true
+    fi
 fi
 TEXT
     cat >"$root/DEBIAN/prerm" <<'TEXT'

@@ -46,7 +46,7 @@ address() {
         [ -n "$line" ] && { echo "$line"; return; }
         sleep 0.1
     done
-    echo "soak: nothing is listening, see $log" >&2
+    echo "soak: nothing is listening: $(cat "$log")" >&2
     exit 1
 }
 
@@ -85,13 +85,11 @@ start quiet "$(entries 3600000 '')" :memory:
 polling=$(address "$work/polling.log")
 quiet=$(address "$work/quiet.log")
 for base in "$polling" "$quiet"; do
-    for _ in $(seq 100); do
-        curl -sf -o /dev/null "$base/health/ready" && break
-        sleep 0.1
-    done
+    "$PWD/target/release/marketd" healthcheck --wait 10 "$base"
 done
 curl -s -o "$work/markets" "$polling/api/v1/quotes?symbols=*"
 symbol=$(sed 's/^{"quotes":\[{"symbol":"\([A-Z0-9]*\)\/\([A-Z0-9]*\)".*/\1-\2/' "$work/markets")
+curl -sf -o /dev/null "$polling/api/v1/quotes/$symbol"
 
 run() {
     taskset -c 1 wrk -t1 -c4 -d"$seconds" -s "$work/tail.lua" "$1/api/v1/quotes/$symbol" |
@@ -102,7 +100,8 @@ for pair in $(seq "$pairs"); do
     for which in polling quiet; do
         base=${!which}
         # wrk prints the rate before the script's line.
-        read -r rate p50 p99 p999 <<<"$(run "$base")"
+        figures=$(run "$base")
+        read -r rate p50 p99 p999 <<<"$figures"
         echo "$pair     $which $p50 $p99 $p999 $rate" | tee -a "$work/rows"
     done
 done

@@ -26,6 +26,7 @@ marketd_wait() {
 }
 
 marketd_stop() {
-    kill "$MARKETD_PID" && wait "$MARKETD_PID"
+    kill "$MARKETD_PID" && wait "$MARKETD_PID" || set -- "$?"
     rm -r "$MARKETD_FOLDER"
+    return "${1:-0}"
 }
