@@ -93,9 +93,9 @@ impl CompressedBodies {
         self.most_bytes > 0
     }
 
-    /// How many bodies are being compressed, and how many bytes are kept.
-    pub fn depths(&self) -> (usize, usize) {
-        (self.jobs.len(), self.bytes)
+    /// How many bodies are being compressed.
+    pub fn depth(&self) -> usize {
+        self.jobs.len()
     }
 
     /// Looks up a compressed body.

@@ -43,8 +43,6 @@ pub struct Status {
     pub health_changes: u64,
     /// What waited at the end of the last turn.
     pub queues: Queues,
-    /// Bytes in the compressed-body cache at the end of the last turn.
-    pub compressed_bytes: usize,
     /// Bytes of charts that are kept joined into one buffer (an upper bound).
     pub joined_bytes: usize,
     /// The cluster, if there is one.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const MIN_SHARED: usize = 1024;
 
 /// Shorter given bytes are copied, because a part costs an allocation.
-pub const MIN_GIVEN: usize = 16 * 1024;
+const MIN_GIVEN: usize = 16 * 1024;
 
 /// Smaller buffers are not shrunk.
 const MIN_SHRUNK: usize = 4 * 1024;

@@ -17,7 +17,7 @@ use self::stamp::{ETAG, JSON, TAIL_BYTES, Tail};
 use super::accept::accepts_gzip;
 use super::body::Framing;
 use super::error::Error;
-use super::output::{MIN_GIVEN, Output};
+use super::output::Output;
 use super::parser::empty_lines;
 use super::request::{ListField, Method, Request, Version};
 use crate::json::json;
@@ -87,18 +87,19 @@ impl<'a> Responder<'a> {
     /// there is an `If-Match` that does not name the tag.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         self.weigh(body_len);
-        self.write_head(head, Framing::Length(body_len as u64)).then_some(&mut *self.out)
+        self.write_head(head, Framing::Length(body_len as u64), 0).then_some(&mut *self.out)
     }
 
     /// Writes the head of a 200 whose body is written later. Returns true if the caller must write the body.
     /// It returns false for HEAD. It also returns false if `If-Match` names a tag: such a body has no tag, so
     /// the response is a 412.
     pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
-        self.write_head(head, body.framing())
+        self.write_head(head, body.framing(), 0)
     }
 
-    /// Writes the head. Returns true if the caller must write the body.
-    fn write_head(&mut self, head: &Head, framing: Framing) -> bool {
+    /// Writes the head. Returns true if the caller must write the body. `copied`: how many bytes of the body
+    /// are copied to the output.
+    fn write_head(&mut self, head: &Head, framing: Framing, copied: usize) -> bool {
         if head.status == 200 && !self.is_wanted(head.etag) {
             self.error(&Error::PRECONDITION_FAILED);
             return false;
@@ -118,14 +119,11 @@ impl<'a> Responder<'a> {
         let may_have_body = !matches!(self.status, 204 | 304);
         let has_body = may_have_body && !self.is_head;
         tail.cache(head.cache);
-        let mut body_room = 0;
         match framing {
             Framing::Length(length) if may_have_body => {
                 tail.push(b"Content-Length: ");
                 tail.decimal(length);
                 tail.push(b"\r\n");
-                // Longer bodies are not copied.
-                body_room = if has_body { (length as usize).min(MIN_GIVEN) } else { 0 };
             }
             Framing::Chunked => tail.push(b"Transfer-Encoding: chunked\r\n"),
             _ => {}
@@ -133,7 +131,7 @@ impl<'a> Responder<'a> {
         self.end_with_connection(&mut tail);
         let out = self.out.bytes();
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + TAIL_BYTES;
-        out.reserve(room + body_room);
+        out.reserve(room + if has_body { copied } else { 0 });
         if self.status == 200 && head.content_type == ContentType::Json {
             out.extend_from_slice(&self.stamp.ok_json);
         } else {
@@ -154,8 +152,9 @@ impl<'a> Responder<'a> {
 
     /// Writes head and body.
     pub fn send(&mut self, head: &Head, body: &[u8]) {
-        if let Some(out) = self.begin(head, body.len()) {
-            out.bytes().extend_from_slice(body);
+        self.weigh(body.len());
+        if self.write_head(head, Framing::Length(body.len() as u64), body.len()) {
+            self.out.bytes().extend_from_slice(body);
         }
     }
 

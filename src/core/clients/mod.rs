@@ -339,7 +339,7 @@ impl Clients {
         stats.queues.clients += queue.len();
         stats.queues.waiting = deferred.waiting.len();
         stats.queues.in_parts = deferred.running.len();
-        (stats.queues.compressing, stats.compressed_bytes) = cx.compressed.depths();
+        stats.queues.compressing = cx.compressed.depth();
         stats.joined_bytes = self.responses.heads.joined;
     }
 

@@ -126,7 +126,7 @@ impl Responses {
             let step = match connection.phase {
                 // A body that has begun is read to its end, whatever the limits.
                 Phase::Body(_) => self.read_body(connection, rest, cx),
-                Phase::Idle | Phase::Head | Phase::Writing if !is_full => {
+                Phase::Idle | Phase::Head if !is_full => {
                     self.next_request(connection, rest, is_turn, cx)
                 }
                 // The connection ends without another request: what comes is never served.

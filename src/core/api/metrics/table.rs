@@ -293,7 +293,7 @@ const HTTP: &[Metric] = &[
     metric("bytesOut", "http_sent_bytes_total", "Bytes sent.", Count(|it| it.http.bytes_out)),
     metric("connectionsOpen", "http_connections_open", "Open client connections.", Count(|it| it.http.open)),
     metric("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
-        Count(|it| it.view.status.compressed_bytes as u64)),
+        Count(|it| it.view.compressed.bytes as u64)),
     metric("", "http_joined_bytes", "Bytes of charts that are kept joined into one buffer (an upper bound).",
         Count(|it| it.view.status.joined_bytes as u64)),
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",
