@@ -169,7 +169,7 @@ impl World {
     fn reason_to_close(&self, key: Key, at: usize) -> Result<&'static str, String> {
         let (link, client) = (&self.links[&key], &self.clients[at]);
         let limits = &self.config.limits;
-        let pending = self.core.outgoing(key).len();
+        let pending = self.unread(key);
         let owed = client.talk.owed();
         let quiet = self.now - link.active;
         let over = |stopped: u64| self.now >= stopped + us(limits.shutdown);

@@ -87,6 +87,8 @@ pub struct World {
     pub symbols: Vec<String>,
     /// Connections of clients that asked once and are let go.
     pub strangers: HashSet<Key>,
+    /// Clients whose bytes the core has dropped: it must let them go at once.
+    pub taken_back: HashMap<Key, usize>,
     /// What clients have been told, in this life and before.
     pub told: Told,
     /// When clients last left more than half of what they may unread.
@@ -146,6 +148,7 @@ impl World {
             grammar,
             strangers: HashSet::new(),
             told: Told::default(),
+            taken_back: HashMap::new(),
             crowded_at: None,
             full_at: None,
             allowances: HashMap::new(),
