@@ -85,6 +85,7 @@ impl ConnectionQueues {
             (false, true) => &mut self.bulk,
             (false, false) => &mut self.hot,
         };
+        debug_assert!(!queue.contains(&key), "a connection is in its queue once");
         queue.push_back(key);
     }
 }

@@ -318,7 +318,7 @@ impl Driver {
     fn act(&mut self, action: Action, now: Now) {
         match action {
             Action::Flush(key) => match connection(&mut self.connections, key) {
-                Some(conn) if conn.upstream => self.queue(key),
+                Some(conn) if conn.upstream || conn.queued => self.queue(key),
                 Some(_) => self.pump(key, CLIENT_BYTES, now),
                 None => {}
             },

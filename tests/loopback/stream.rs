@@ -4,6 +4,8 @@ use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::Shutdown;
 
 const BTC_ETH: &str = "/api/v1/stream?symbols=BTCUSDT,ETHUSDT";
 
@@ -294,6 +296,18 @@ fn a_silent_stream_says_that_it_is_alive_and_one_that_takes_nothing_is_closed() 
     let next = quick.next_of("alive");
     assert!((time(&first) + 300..time(&first) + 30_000).contains(&time(&next)), "{next:?}");
     assert_eq!((first.id, next.id), (None, None), "an id stays that of the last change");
+}
+
+#[test]
+fn a_client_that_floods_its_stream_is_sent_its_events() {
+    let exchange = Binance::generated(600, 3);
+    let marketd = polling(&exchange);
+    let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=*");
+    let mut flood = stream.client().stream().try_clone().expect("a socket");
+    let flood = std::thread::spawn(move || while flood.write_all(&[b'x'; 1 << 20]).is_ok() {});
+    (0..3000).for_each(|_| _ = stream.next().expect("it goes on"));
+    stream.client().stream().shutdown(Shutdown::Both).expect("it is open");
+    flood.join().expect("it ends");
 }
 
 /// A market of those that are made up.
