@@ -110,8 +110,7 @@ fn ask(loaded: &LoadedConfig, options: &ProbeOptions) -> ExitCode {
     let mut is_good = true;
     for source in &loaded.config.sources {
         let (text, all_read) = marketd::probe::probe(&loaded.config, source, options);
-        print(&text);
-        is_good &= all_read;
+        is_good &= print(&text) == ExitCode::SUCCESS && all_read;
     }
     ExitCode::from(u8::from(!is_good))
 }

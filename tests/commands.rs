@@ -229,7 +229,11 @@ mod history {
         assert_eq!(err, expected);
         let seconds = from.strip_suffix("000").expect("a full hour");
         let in_seconds = history.export(symbol, &["--from", seconds, "--to", &to]);
-        assert_eq!((in_seconds.0, in_seconds.1), (0, csv));
+        assert_eq!((in_seconds.0, &in_seconds.1), (0, &csv));
+        // A market that is named twice is one market, and `*` is all of them.
+        let twice = format!("{symbol},{symbol}");
+        assert_eq!(history.export(&twice, &[&range[..], &["csv"]].concat()).1, csv);
+        assert_eq!(history.export("*,NO/NE", &[]), history.export("*", &[]));
         let (code, _, err) = history.export(symbol, &["--from", &to, "--to", &from]);
         assert_eq!((code, &*err), (2, "--from: expected a time that is not later than --to\n"));
         let (code, _, err) = history.export("NO/NE", &[]);
@@ -502,10 +506,13 @@ mod history {
         let refused = (2, String::new(), "copy.db: it exists, and is left untouched\n".into());
         assert_eq!(history.run(&backup), refused);
         marketd.stop(PATIENCE);
+        // This name is no URI.
+        let (_, out, _) = history.run(&["backup", "file:copy.db", "--data", "history.db"]);
+        assert_eq!(out, format!("file:copy.db has {bytes} bytes\n"));
         let (code, _, err) = history.run(&["backup", "no/where", "--data", "history.db"]);
         let expected = "no/where: No such file or directory (os error 2)\n";
         assert_eq!((code, err.as_str()), (2, expected));
-        let files = ["copy.db", "history.db", "history.db-lock", "marketd.json"];
+        let files = ["copy.db", "file:copy.db", "history.db", "history.db-lock", "marketd.json"];
         assert_eq!(history.files(), files);
     }
 

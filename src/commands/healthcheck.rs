@@ -58,6 +58,9 @@ pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<
         found => return Err(format!("process {pid} is {}, and no marketd", found.trim_end())),
     }
     let unsent = |why: String| format!("{why}; process {pid} was told nothing");
+    if !serves(pid) {
+        return Err(unsent("it does not serve".to_string()));
+    }
     let send = || {
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("it has a name");
         kill_process(process, Signal::HUP).map_err(|error| format!("process {pid}: {error}"))
@@ -65,12 +68,11 @@ pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<
     let metrics = match metrics {
         Ok(metrics) => metrics,
         // The process will refuse the file, and log that.
-        Err(faults) if serves(pid) => {
+        Err(faults) => {
             send()?;
             let faults: Vec<String> = faults.iter().map(ConfigFault::to_string).collect();
             return Err(faults.join("\n"));
         }
-        Err(_) => return Err(unsent("it does not serve".to_string())),
     };
     let [taken, refused] = reloads(&metrics).map_err(unsent)?;
     send()?;

@@ -334,12 +334,22 @@ fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
 fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let Loader { flags, report, .. } = &mut loader;
     let named = flags.values("--symbol").flat_map(|it| it.split(','));
-    let named: Vec<String> = named.filter(|it| *it != "*").map(str::to_string).collect();
+    let mut named: Vec<String> = named.map(str::to_string).collect();
+    // All markets are those of which none is named.
+    if named.iter().any(|it| it == "*") {
+        named.clear();
+    }
     if !flags.has("--symbol") {
         let message = "expected a symbol like BTC/USDT, several with commas, or *, found nothing";
         report.add(ConfigFault::by("--symbol", message));
     }
-    let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it))).collect();
+    let mut symbols = Vec::new();
+    for name in named {
+        let symbol = report.accept("--symbol", SYMBOL.parse(&name));
+        if !symbols.contains(&symbol) {
+            symbols.push(symbol);
+        }
+    }
     let interval = STORED.parse(flags.value("--interval").unwrap_or_default());
     let interval = interval.map_err(|message| message + ": only these are stored");
     let interval = report.accept("--interval", interval);

@@ -15,7 +15,6 @@ use super::members::{Named as _, names};
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::{Proxies, Url};
 use super::values::{KeyValue, list_keys, read_key, read_text};
-use crate::time::digits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -131,8 +130,10 @@ impl<'a> Loader<'a> {
                 (_, "") => {}
                 (_, key) => {
                     report.give(key, by);
-                    let text = match digits(text.as_bytes()) {
-                        Some(_) if key.starts_with("demo.") => text,
+                    // The other keys of the demo are numbers, or words.
+                    let may_be_number = key.starts_with("demo.") && key != "demo.script";
+                    let text = match may_be_number && text.bytes().all(|it| it.is_ascii_digit()) {
+                        true if !text.is_empty() => text,
                         _ => json::text(&text),
                     };
                     let node = &Node::unplaced(key.to_string(), &text);
@@ -175,13 +176,18 @@ impl<'a> Loader<'a> {
         }
         check(&config, dialects, &mut self.report);
         for (at, source) in config.sources.iter().enumerate() {
-            let is_other = |it: &&SourceConfig| it.id == source.id && it.dialect != source.dialect;
+            // The name of a dialect that cannot be read is empty here.
+            let is_read = !source.dialect.is_empty();
+            let is_other =
+                |it: &&SourceConfig| is_read && it.id == source.id && it.dialect != source.dialect;
             if let Some(SourceConfig { id, dialect, .. }) = self.running.iter().find(is_other) {
                 let rule = "until marketd ends: another exchange needs another id";
                 let message = format!("source {id:?} has dialect {dialect:?} {rule}");
                 self.report.fault(&format!("sources[{at}].dialect"), message);
             }
         }
+        let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
+        config.demo = runs_demo.then(|| config.demo.take().unwrap_or_default());
         self.read_roots(&mut config);
         for (key, fault) in self.look.map(|look| look(&config)).unwrap_or_default() {
             self.report.fault(key, fault);
@@ -196,8 +202,6 @@ impl<'a> Loader<'a> {
             }
         }
         let warnings = self.report.close()?;
-        let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
-        config.demo = runs_demo.then(|| config.demo.take().unwrap_or_default());
         let HistoryConfig { m1, h1, d1 } = &mut config.history;
         for depth in [m1, h1, d1] {
             depth.backfill = depth.backfill.min(depth.keep);

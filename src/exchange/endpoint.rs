@@ -285,6 +285,7 @@ fn reason(raw: Raw<'_>) -> Option<String> {
         Raw::Number(digits) => String::from_utf8_lossy(digits).into_owned(),
         Raw::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Raw::Escaped(_) => value::text(raw).ok()??.into_owned(),
+        Raw::Bool(word) => word.to_string(),
         _ => return None,
     };
     let tidy = |letter: char| if letter.is_control() { ' ' } else { letter };

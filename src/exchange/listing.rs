@@ -10,7 +10,7 @@ use super::fields::{Constants, TableOf};
 use super::json::Raw;
 use super::shape::ItemFields;
 use super::sink::Sink;
-use super::value::{hundredth, name, text, unsigned};
+use super::value::{decimal, hundredth, name, text, unsigned, word};
 use crate::config::forms::{TextForm, form, name as name_of, plain};
 use crate::config::members::{count, members, names, texts};
 use crate::record::{Bounds, MarketInfo, MarketRules};
@@ -178,7 +178,10 @@ pub(super) fn take(fields: &ItemFields<'_>, form: &ListingForm, sink: &mut dyn S
         Ok(id) => id,
         Err(fault) => return sink.rejected(Reject::new(None, "id", fault)),
     };
-    let kind = text(fields.get(ListingField::Kind)).unwrap_or_default();
+    let kind = match word(fields.get(ListingField::Kind)) {
+        Ok(kind) => kind,
+        Err(fault) => return sink.rejected(Reject::new(Some(&id), "kind", fault)),
+    };
     let is_other = |kind: &str| form.kinds.iter().all(|known| **known != *kind);
     let is_other = !form.kinds.is_empty() && kind.is_none_or(|kind| is_other(&kind));
     let is_skipped = |part: &str| match part.strip_suffix('*') {
@@ -211,11 +214,7 @@ fn market(id: &str, fields: &ItemFields<'_>, form: &ListingForm) -> Result<Marke
             None => asset.into(),
         }
     };
-    let status = match fields.get(Status) {
-        Raw::Bool(status) => Some(status.to_string().into()),
-        Raw::Number(digits) => Some(String::from_utf8_lossy(digits)),
-        other => text(other).map_err(|fault| ("status", fault))?,
-    };
+    let status = word(fields.get(Status)).map_err(|fault| ("status", fault))?;
     let active = status.is_none_or(|status| form.open.iter().any(|open| **open == *status));
     let halted = match fields.get(Halted) {
         Raw::Absent | Raw::Null | Raw::Bool(false) => false,
@@ -263,8 +262,9 @@ fn rules(
             .map(|count| count.to_string().parse().map_err(|_| (label, ItemFault::NotANumber)))
             .transpose(),
     };
+    // A rebate is below zero.
     let fee = |field, label| {
-        let fee = number(field, label)?;
+        let fee = decimal(fields.get(field)).map_err(|fault| (label, fault))?;
         Ok(match form.fees {
             FeeUnit::Percent => fee.and_then(|fee| hundredth(&fee)),
             FeeUnit::Fraction => fee,

@@ -143,6 +143,15 @@ pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, ItemFault> {
     }
 }
 
+/// A text, or `true`, `false` or a number as a text.
+pub(super) fn word(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, ItemFault> {
+    match raw {
+        Raw::Bool(word) => Ok(Some(word.to_string().into())),
+        Raw::Number(digits) => Ok(Some(String::from_utf8_lossy(digits))),
+        other => text(other),
+    }
+}
+
 /// The name of a market or an asset, which is required.
 pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, ItemFault> {
     match text(raw)? {

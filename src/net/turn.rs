@@ -14,7 +14,7 @@ use super::driver::{
 use super::listen::{BACKLOG, Listener, fails};
 use super::script_file::ScriptFile;
 use super::{listen, process};
-use crate::config::{ConfigFault, LoadedConfig};
+use crate::config::{ConfigFault, DEMO, LoadedConfig};
 use crate::core::{Action, Event, LongWork};
 use crate::log_targets::{CONFIG, NET, quoted};
 use crate::table::Key;
@@ -381,19 +381,19 @@ impl Driver {
     }
 
     fn reconfigure(&mut self, loaded: LoadedConfig, now: Now) -> Result<(), String> {
-        let mut next = loaded.config.clone();
-        if next.demo.is_some() {
+        let fixed = self.loaded.fixed_changes(&loaded.config);
+        let mut config = loaded.config.clone();
+        config.keep_fixed(&self.loaded);
+        let mut next = config.clone();
+        if next.sources.iter().any(|it| it.dialect == DEMO) {
             // The demo exchange listens from the start or not at all.
             let url = self.listeners.iter().find_map(|it| it.demo_url());
             let url = url.ok_or("sources: the demo exchange runs from the start or not at all")?;
             listen::place_demo(&mut next, &url);
         }
-        let fixed = self.loaded.fixed_changes(&loaded.config);
         let accepts = next.limits.accepts_per_turn;
         let taken = self.taken;
         self.core.reconfigure(next, fixed, || taken(&loaded), now)?;
-        let mut config = loaded.config;
-        config.keep_fixed(&self.loaded);
         (self.accepts, self.loaded) = (accepts, config);
         Ok(())
     }

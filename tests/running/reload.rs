@@ -217,6 +217,21 @@ fn a_file_with_a_fault_changes_nothing() {
 }
 
 #[test]
+fn a_demo_whose_clock_stands_still_stays_as_it_is() {
+    let demo = |speed: u32| {
+        let source =
+            json!({ "dialect": "demo", "frozenAfterMs": 1000, "staleAfterMs": 500, "pollMs": 100 });
+        with(config(&[source]), "demo", json!({ "speed": speed, "at": "2026-11-22" }))
+    };
+    let marketd = start(&demo(0));
+    reload_well(&marketd, &demo(1));
+    marketd.await_log("restart needed keys=", LONG);
+    // Two seconds, and no quote changes.
+    await_polls(&marketd, 20);
+    assert_eq!(get(marketd.addr(), "/health").json()["status"], "ok", "{}", marketd.log());
+}
+
+#[test]
 fn what_holds_until_the_end_is_told_in_one_line() {
     let (first, second) = (exchange_of(&["BTC/USDT"]), exchange_of(&["ETH/USDT"]));
     let (a, b) = (source("a", &first), source("b", &second));

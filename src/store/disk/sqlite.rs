@@ -105,6 +105,8 @@ impl Database {
     /// Writes a copy without unused pages to a file that does not exist. After a failure, this removes the
     /// journal that SQLite left beside that file; the caller removes the file.
     pub(super) fn copy_into(&self, path: &Path) -> Result<(), StoreError> {
+        // SQLite takes a name that begins with `file:` for a URI.
+        let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         let name = path.to_str();
         let name = name.ok_or_else(|| StoreError::Internal("its name is not UTF-8".to_string()))?;
         let copied = self.0.execute("VACUUM INTO ?1", [name]);
