@@ -88,10 +88,8 @@ impl CandlePlans {
                 return false;
             }
         }
-        if let Some(series) = charts.get_mut(key) {
-            if is_new {
-                series.unsettle_ends(cx.stats.history.stored.get(&key).and_then(|it| it.last));
-            }
+        if let Some(series) = charts.get_mut(key).filter(|_| is_new) {
+            series.unsettle_ends(cx.stats.history.stored.get(&key).and_then(|it| it.last));
             series.touch(exchange);
         }
         if is_listed || !catalog.has_list(self.source) {

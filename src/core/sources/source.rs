@@ -143,9 +143,13 @@ impl Source {
         self.jobs.iter().filter(|job| job.applies()).count()
     }
 
-    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
+    /// Follows a series from now on, because somebody reads it. `false`: there are too many, or the exchange
+    /// does not have it.
     pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
-        !self.has_ended && self.candles.follow(series, cx)
+        let follows = !self.has_ended && self.candles.follow(series, cx);
+        let read = cx.market.charts.get(series).filter(|_| follows);
+        read.inspect(|it| _ = it.touch(cx.exchange_time(self.id)));
+        follows
     }
 
     /// Requests candles for a client. `false`: none will come, so the client need not wait.

@@ -416,6 +416,42 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn what_a_collector_tells_does_not_keep_a_series_open_at_a_follower() {
+        use crate::config::Limits;
+        use crate::core::sources::replica::Role;
+        use crate::interval::Stored::M1;
+        use crate::market::SeriesKey;
+        use crate::replication::{Entry, EntryHead, SentCandles, SeriesPart};
+        let (mut source, mut cx) = listing("binance", &["A/USDT", "B/USDT"]);
+        cx.market.charts.reconfigure(&Limits { candle_series: 1, ..Limits::default() });
+        source.set_role(Role::Follower, 1, &mut cx);
+        for _ in 0..3 {
+            let slot = M1.slot_of(cx.now.unix);
+            let symbol = "A/USDT".into();
+            let page = SentCandles {
+                rows: Vec::new(),
+                series: SeriesPart { symbol, interval: M1, slots: slot..slot + 1 },
+                closed_before: cx.now.unix,
+                is_dated: true,
+                is_answer: false,
+                is_proven: false,
+            };
+            let (received, exchange_time) = (cx.now.unix, Some(cx.now.unix));
+            let (epoch, waited_ms, state, rest_ms) = (1, 0, 0, 0);
+            let head = EntryHead { epoch, waited_ms, received, exchange_time, state, rest_ms };
+            let entry = Entry { head, body: Update::Candles(page) };
+            source.follow_entry(entry, Duration::ZERO, &mut cx);
+            let mono = cx.now.mono + Duration::from_secs(59);
+            cx.now = Now { mono, unix: cx.now.unix + 59_000 };
+        }
+        let symbol = cx.market.catalog.known()[1];
+        let other = SeriesKey { source: SOURCE, symbol, interval: M1 };
+        assert!(source.follow(other, &mut cx), "nobody has read the first for two minutes");
+        assert_eq!(cx.market.charts.open_keys(SOURCE), [other]);
+    }
+
     fn all_tickers_of_a_request_for_many_markets_are_applied() {
         let names: Vec<String> = (0..500).map(|it| format!("A{it}/USDT")).collect();
         let (mut source, mut cx) = listing("binance", &names);
