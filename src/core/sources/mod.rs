@@ -93,7 +93,8 @@ impl Sources {
         sources
     }
 
-    /// Gives each source its host, and each host the limits of its sources.
+    /// Gives each source its host, and each host the limits of its sources. Every source looks again, because
+    /// requests may have ended for which it has waited.
     fn find_hosts(&mut self, cx: &mut Context) {
         let (Sources { all, hosts, .. }, now) = (self, cx.now.mono);
         let is_used = |host: &Host| all.iter().any(|it| host.is_of(&it.profile.url));
@@ -106,6 +107,7 @@ impl Sources {
                 hosts.len() - 1
             });
             source.halted(hosts[source.host].halted_until, cx);
+            source.wake_up(cx.now);
         }
         for (place, host) in hosts.iter_mut().enumerate() {
             let profiles = || all.iter().filter(|it| it.uses(place)).map(|it| &it.profile);

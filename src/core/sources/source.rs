@@ -336,7 +336,6 @@ impl Source {
                 is_listed && cx.market.charts.get(*key).is_some()
             });
         }
-        self.wake_up(cx.now);
     }
 
     /// It is configured no longer: its requests end, its connections are closed, and no client need wait

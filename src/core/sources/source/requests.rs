@@ -311,6 +311,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_neighbour_of_a_source_that_ends_by_a_reload_is_polled_at_once() {
+        let mut bench = Bench::new("http://10.0.0.1:80", None);
+        bench.connect("10.0.0.1:80");
+        let mut config = bench.core.cx.config.clone();
+        let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
+        config.sources.push(other.clone());
+        for _ in 0..2 {
+            bench.core.reconfigure(config.clone(), Vec::new(), || (), bench.now).expect("sound");
+            bench.pass(Duration::ZERO);
+            config.sources = vec![other.clone()];
+        }
+        assert_eq!(bench.core.cx.stats.running().count(), 1);
+        bench.connect("10.0.0.1:80");
+    }
+
     /// A list of blanks in gzip: 200 KB in 200 bytes.
     fn packed() -> Vec<u8> {
         use std::io::Write;
