@@ -48,9 +48,7 @@ impl Series {
         let revisable = match evidence {
             Evidence::History => None,
             Evidence::Proven => Some(i64::MAX),
-            // The candle service may stand still since the newest candle. Then trades that are booked late
-            // are missing in the candles before it.
-            Evidence::Exchange(answer) => Some(answer.between.end - 1 - REREAD),
+            Evidence::Exchange(answer) => Some(answer.young().start),
         };
         for slots in self.decided(closed.clone(), &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
@@ -143,9 +141,11 @@ impl Series {
         let Evidence::Exchange(answer) = evidence else {
             return decided;
         };
-        // Final slots that only the file holds are skipped: the answer cannot improve them.
-        for settled in self.hidden(judged.clone()).iter().flat_map(|part| self.settled(part)) {
-            decided.remove(settled);
+        // Final slots are skipped where the answer cannot improve them: where only the file holds them, and
+        // where its candles may not be final.
+        let young = self.row_slots(clipped(&answer.young(), &judged)).map(|slot| slot..slot + 1);
+        for part in self.hidden(judged.clone()).into_iter().chain(young) {
+            self.settled(&part).into_iter().for_each(|settled| _ = decided.remove(settled));
         }
         // One answer alone removes no candle from memory or from the file. It does not prove a slot empty
         // either in which quotes show a trade, or that lies outside of its candles.
@@ -634,6 +634,11 @@ mod tests {
         assert!(series.is_settled(&(10..26)) && !series.is_settled(&(10..27)));
         series.ingest_whole(20..30, &minutes(20..30), minute(90), None);
         assert!(series.is_settled(&(10..27)) && !series.is_settled(&(10..28)));
+        // An older page may lack late trades of its newest candles. Those that are final stay.
+        let mut page = minutes(20..26);
+        page.iter_mut().for_each(|it| it.candle.volume = Decimal::from(77));
+        assert_eq!(series.ingest_whole(20..26, &page, minute(91), None).updated, 3);
+        assert!(series.is_settled(&(10..27)));
     }
 
     #[test]
@@ -696,12 +701,12 @@ mod tests {
         candles[0].candle.volume = Decimal::from(77);
         let written = series.ingest_whole(100..200, &candles, minute(300), None);
         let expected =
-            IngestCounts { written: 17, updated: 1, unchanged: 32, ..IngestCounts::default() };
+            IngestCounts { written: 17, updated: 1, unchanged: 31, ..IngestCounts::default() };
         assert_eq!(written, expected);
         let written = series.ingest_whole(100..200, &candles, minute(301), None);
-        let expected = IngestCounts { unchanged: 50, removed: 33, ..IngestCounts::default() };
+        let expected = IngestCounts { unchanged: 48, removed: 32, ..IngestCounts::default() };
         assert_eq!(written, expected, "only the second one in a row removes");
-        assert_eq!(series.count(), 200 - 33 + 17);
+        assert_eq!(series.count(), 200 - 32 + 17);
         assert_eq!(series.gaps(), 299 - series.count() as u64);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! This file has the types. It changes nothing.
 
-use super::silence::LEAST_PAGE;
+use super::silence::{LEAST_PAGE, REREAD};
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::Mono;
@@ -93,6 +93,12 @@ impl Answer {
         };
         let is_whole = is_dated && candles.len() < LEAST_PAGE;
         Answer { between, is_whole, alive, at }
+    }
+
+    /// The newest candles of the answer, and the slots between them. The candle service may stand still since
+    /// the newest candle. Then trades that are booked late are missing in the candles before it.
+    pub(super) fn young(&self) -> Range<i64> {
+        self.between.end - 1 - REREAD..self.between.end
     }
 }
 

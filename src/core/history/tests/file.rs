@@ -9,7 +9,7 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     bench.cx.market.charts.archive(other, ago(9, 0));
     bench.fetched(key, ago(10, 0), 5);
     bench.flush();
-    bench.fetched(key, ago(10, 9), 6);
+    bench.fetched(key, ago(10, 6), 6);
     let batch = bench.due_batch();
     bench.tell(broken(false));
     bench.unwritten(batch);
