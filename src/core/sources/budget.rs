@@ -260,9 +260,9 @@ impl Budget {
         (self.left(parts, now).saturating_sub(self.untold_most(parts)), self.spent)
     }
 
-    /// The other nodes know what was left when `spent` units were spent.
+    /// The other nodes know what was left when `spent` units were spent: before a reload, at another host.
     pub fn note_told(&mut self, spent: u64) {
-        self.told = self.told.map(|told| told.max(spent));
+        self.told = self.told.map(|told| told.max(spent.min(self.spent)));
     }
 
     /// The most units that may be spent before the other nodes are told: the units of two seconds. With the
@@ -602,6 +602,17 @@ mod tests {
         both.configure(&[narrow], 2, Mono(0));
         assert!(both.ready_at(2, Purpose::Named, 1, Mono(0)) >= Mono(1_000_000));
         assert!(!both.is_unused(Mono(1_000_000)) && both.is_unused(Mono(2_000_000)));
+    }
+
+    #[test]
+    fn what_was_told_of_another_host_is_not_counted_for_this_one() {
+        let mut budget = budget(&[limit(1000, 60)], 2);
+        budget.take_over(Some((100, 0)), Mono(0));
+        budget.note_told(5);
+        assert_eq!(budget.ready_at(2, Purpose::Named, 1, Mono(0)), Mono(0));
+        spend(&mut budget, 1000, Purpose::Named, 1, Mono(0));
+        let later = Mono(1_000_000_000);
+        assert_eq!(budget.ready_at(2, Purpose::Named, 1, later), later + TELL_PAUSE);
     }
 
     #[test]
