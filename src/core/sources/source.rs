@@ -215,6 +215,7 @@ impl Source {
             self.candles.refresh_all(cx);
         }
         if !self.replica.role().collects() {
+            self.others_wait = false;
             return self.request_due(pace, cx);
         }
         self.watch_list(cx);

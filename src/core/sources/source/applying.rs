@@ -255,8 +255,9 @@ impl Source {
         }
         let published = self.to_publish(&piece, cx);
         let id = self.id;
-        let is_known = self.clock.dates_quotes(cx.now.mono);
-        let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
+        let received = tickers.received;
+        let is_known = self.clock.dates_quotes(received.mono);
+        let exchange: Option<UnixMs> = is_known.then(|| cx.stats[id].exchange_time(received));
         let speed = i64::from(cx.stats[id].clock_speed());
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
@@ -266,12 +267,12 @@ impl Source {
             }
             let last = ticker.last.clone();
             let before = quotes.of(id, symbol).and_then(|before| before.traded_since(&ticker));
-            match (quotes.apply(id, symbol, ticker, tickers.received), exchange) {
+            match (quotes.apply(id, symbol, ticker, received), exchange) {
                 (Ok(true), Some(exchange)) => {
                     charts.tick(id, symbol, &last, exchange);
                     if let Some(before) = before {
                         self.candles.note_trade(symbol, cx.now.mono);
-                        let ms = cx.now.mono.since(before).as_millis() as i64 * speed;
+                        let ms = received.mono.since(before).as_millis() as i64 * speed;
                         charts.note_trade(id, symbol, exchange + -ms, exchange);
                     }
                 }
@@ -415,7 +416,6 @@ mod tests {
         check([false, false], &[]);
     }
 
-    #[test]
     #[cfg(feature = "cluster")]
     #[test]
     fn what_a_collector_tells_does_not_keep_a_series_open_at_a_follower() {
@@ -452,6 +452,7 @@ mod tests {
         assert_eq!(cx.market.charts.open_keys(SOURCE), [other]);
     }
 
+    #[test]
     fn all_tickers_of_a_request_for_many_markets_are_applied() {
         let names: Vec<String> = (0..500).map(|it| format!("A{it}/USDT")).collect();
         let (mut source, mut cx) = listing("binance", &names);
@@ -468,14 +469,22 @@ mod tests {
 
     #[test]
     fn a_quote_was_received_when_its_poll_was_and_not_when_it_is_applied() {
+        use crate::interval::Stored::M1;
+        use crate::market::SeriesKey;
         let (mut source, mut cx) = listing("binance", &["BTC/USDT"]);
-        let (received, mut history) = (NOW, History::new(NOW));
+        let mut history = History::new(NOW);
+        // The clock is known, and a minute is about to end.
+        source.clock.note(Witness::Call, [NOW.unix; 2], NOW.mono, &mut cx);
+        let mono = NOW.mono + Duration::from_millis(39_900);
+        let received = Now { mono, unix: NOW.unix + 39_900 };
+        let symbol = cx.market.catalog.known()[0];
+        let minutes = SeriesKey { source: SOURCE, symbol, interval: M1 };
+        assert!(source.follow(minutes, &mut cx));
         let mut staged = Staged::new(SOURCE, Task::Tickers, None);
         let mut stager =
             Stager { staged: &mut staged, catalog: &mut cx.market.catalog, symbol: None };
         assert!(stager.wants("BTCUSDT"));
         stager.ticker("BTCUSDT", Ticker::of_last(Decimal::from(5)));
-        let symbol = stager.symbol.expect("it is listed");
         staged.arrived(received, received, 0);
         source.apply(staged, &mut cx).expect("it is sound");
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
@@ -486,5 +495,7 @@ mod tests {
         assert!(source.jobs.is_empty());
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");
         assert_eq!(quote.received_at, received.unix);
+        let candles = cx.market.charts.get(minutes).expect("it is followed");
+        assert!(candles.forming(M1.slot_of(received.unix)).is_some());
     }
 }
