@@ -295,9 +295,10 @@ pub struct Host {
     halved_until: Mono,
     /// True until a request that was sent after the refusal is answered well.
     is_refused: bool,
-    /// The requests in flight of the other sources of this host. [`Sources`](super::Sources) counts them
-    /// before a source acts.
+    /// The requests in flight of its other sources, counted by [`Sources`](super::Sources) before one acts.
     pub in_flight_elsewhere: usize,
+    /// Into how many parts its sources divide the budget: in a cluster, other nodes may collect the others.
+    pub shares: u32,
     /// True if there are other sources of this host.
     pub is_shared: bool,
     /// True if another source has a request due that is not for quotes.
@@ -307,7 +308,7 @@ pub struct Host {
 impl Host {
     /// The host of this address. Nothing is known of it.
     pub fn new(url: &Url) -> Host {
-        Host { name: url.host.clone(), port: url.port, ..Host::default() }
+        Host { name: url.host.clone(), port: url.port, shares: 1, ..Host::default() }
     }
 
     /// True if this address is of the host.
@@ -343,16 +344,15 @@ impl Host {
         self.is_probing &= now < self.halted_until;
     }
 
-    /// True if another request may be sent. `in_flight`: the requests of its source; `connections`: the
-    /// connections of its source.
+    /// True if a source with so many requests `in_flight` and so many `connections` may send another request.
     pub fn has_room(&self, in_flight: usize, connections: usize) -> bool {
         let all = in_flight + self.in_flight_elsewhere;
         all < if self.is_probing { 1 } else { connections }
     }
 
-    /// Into how many parts a refusal divides the budget.
+    /// Into how many parts a refusal and its sources divide the budget.
     pub fn parts(&self, now: Mono) -> u32 {
-        if now < self.halved_until { 2 } else { 1 }
+        if now < self.halved_until { 2 * self.shares } else { self.shares }
     }
 }
 

@@ -112,6 +112,7 @@ impl Sources {
         for (place, host) in hosts.iter_mut().enumerate() {
             let profiles = || all.iter().filter(|it| it.uses(place)).map(|it| &it.profile);
             let limits: Vec<_> = profiles().map(|it| it.limit).collect();
+            host.shares = if cx.config.cluster.is_some() { limits.len().max(1) as u32 } else { 1 };
             if let Some(dearest) = profiles().map(Profile::dearest).max() {
                 host.budget.configure(&limits, dearest, now);
             }

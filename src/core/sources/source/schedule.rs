@@ -133,7 +133,7 @@ impl Source {
         [quotes, other].into_iter().flatten().map(ready).min_by_key(|it| it.due.max(now))
     }
 
-    /// Into how many parts the budget is divided: by a refusal, and for other nodes.
+    /// Into how many parts the budget is divided: by a refusal, by the host's sources, and for other nodes.
     pub fn parts(&self, host: &Host, now: Mono) -> u32 {
         host.parts(now) * self.spenders
     }
@@ -389,7 +389,8 @@ impl Source {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
-    use crate::core::testing::context;
+    use crate::core::sources::Sources;
+    use crate::core::testing::{NOW, context};
     use crate::market::SourceId;
     use crate::time::UnixMs;
 
@@ -437,6 +438,19 @@ mod tests {
                 assert!(Duration::ZERO < second && second <= poll, "{second:?}");
                 assert!(polls[1..].windows(2).all(|two| two[1].since(two[0]) == poll));
             }
+        }
+    }
+
+    #[test]
+    fn in_a_cluster_other_nodes_may_collect_the_other_sources_of_a_host() {
+        let of = |id: &str, dialect| SourceConfig { id: id.into(), ..SourceConfig::new(dialect) };
+        let sources = vec![of("a", "okx"), of("b", "binance"), of("c", "okx")];
+        for (cluster, expected) in [(None, [1, 1, 1]), (Some(Default::default()), [2, 1, 2])] {
+            let mut cx =
+                context(Config { cluster, sources: sources.clone(), ..Config::default() }, NOW);
+            let mut sources = Sources::new(&mut cx);
+            let parts = [0, 1, 2].map(|id| sources.budget(SourceId(id), NOW.mono).1);
+            assert_eq!(parts, expected);
         }
     }
 
