@@ -68,7 +68,7 @@ pub struct Lease {
     pub failures: u32,
     /// The entry that was read last of the stream that is followed.
     pub place: Option<EntryId>,
-    /// The entry that was read last of the requests for candles.
+    /// The request for candles that was served last.
     pub asks: EntryId,
     /// The version of the market list that was read last; `None`: none yet.
     pub list: Option<u64>,

@@ -117,7 +117,8 @@ impl Cluster {
         cx: &mut Context,
     ) {
         let (now, epoch) = (cx.now.mono, reply.count_at(1));
-        let recent = self.engine.time_ms(now).saturating_sub(RECENT_MS).max(0) as u64;
+        let at_ms = |ms: i64| EntryId { ms: ms.max(0) as u64, number: 0 };
+        let time_ms = self.engine.time_ms(now);
         let lease = &mut self.leases[id.index()];
         let until = sent_at + self.engine.trusted();
         let is_known = lease.held.replace(Held { epoch, until }).is_some_and(|it| now < it.until);
@@ -125,9 +126,9 @@ impl Cluster {
             return;
         }
         (lease.due, lease.fault, lease.format, lease.is_shared) = (now, None, None, true);
-        lease.asks = EntryId { ms: recent, number: 0 };
-        // All recent requests are read again: those in a reply that is on its way were not this node's yet.
-        self.streams.retain(|stream| stream.source != id);
+        // What was read and not served is read again. The clock of the engine may have gone back.
+        lease.asks = lease.asks.min(at_ms(time_ms)).max(at_ms(time_ms.saturating_sub(RECENT_MS)));
+        self.unread.retain(|it| it.source != id);
         let before = node_of(&String::from_utf8_lossy(reply.bytes_at(7))).to_string();
         let has_let_go = reply.number_at(8) == Some(1);
         if !has_let_go && !before.is_empty() && before != node_of(&self.run) {
@@ -164,7 +165,8 @@ impl Cluster {
         let (now, until) = (cx.now.mono, sent_at + self.engine.trusted());
         let held = self.held(now);
         let lease = &mut self.leases[id.index()];
-        let Some(Held { epoch, .. }) = lease.held else {
+        // Once the lease has run out, the next look tells whose it is.
+        let Some(epoch) = lease.epoch(now) else {
             return;
         };
         if reply.number_at(0) != Some(1) {

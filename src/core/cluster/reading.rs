@@ -42,12 +42,13 @@ impl Cluster {
         let Some(Unread { source, is_ask, id, bytes }) = self.unread.pop_front() else {
             return;
         };
-        let holds = self.leases[source.index()].epoch(cx.now.mono).is_some();
+        let lease = &mut self.leases[source.index()];
         let result = match is_ask {
-            true if holds => {
+            true if lease.epoch(cx.now.mono).is_some() => {
+                lease.asks = id;
                 decode(&bytes).map(|series| sources[source].take_request(&series, history, cx))
             }
-            false if self.leases[source.index()].held.is_none() => {
+            false if lease.held.is_none() => {
                 decode(&bytes).map(|entry| self.apply(source, id, entry, sources, cx))
             }
             _ => Ok(()),
@@ -157,7 +158,7 @@ impl Cluster {
             // Version 0: no collector has published a list yet.
             let has_list = lease.list == Some(0) || cx.market.catalog.has_list(source);
             let (what, place) = match (lease.held, lease.place) {
-                (Some(_), _) => ("ask", lease.asks),
+                (Some(held), _) if cx.now.mono < held.until => ("ask", lease.asks),
                 (None, Some(place)) if lease.list.is_some() && has_list => ("stream", place),
                 _ => continue,
             };
@@ -193,16 +194,17 @@ impl Cluster {
                 };
                 let lease = &mut self.leases[source.index()];
                 match (is_ask, &mut lease.place) {
-                    (true, _) => lease.asks = id,
+                    (true, _) => {}
                     (false, Some(place)) => *place = id,
                     // The source is not followed any more.
                     (false, None) => continue,
                 }
-                // Entries with other fields are not of marketd, and are ignored.
-                if let [RespValue::Bulk(b"e"), RespValue::Bulk(bytes)] = fields.list() {
-                    let bytes = bytes.to_vec();
-                    self.unread.push_back(Unread { source, is_ask, id, bytes });
-                }
+                // An entry with other fields is not of marketd, and cannot be read.
+                let bytes = match fields.list() {
+                    [RespValue::Bulk(b"e"), RespValue::Bulk(bytes)] => bytes.to_vec(),
+                    _ => Vec::new(),
+                };
+                self.unread.push_back(Unread { source, is_ask, id, bytes });
             }
         }
         self.read_on(cx);

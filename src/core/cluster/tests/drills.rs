@@ -6,7 +6,8 @@ use crate::config::SourceConfig;
 use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
 use crate::core::stats::SourceState;
-use crate::market::SourceId;
+use crate::interval::Stored;
+use crate::market::{Lookup, SeriesKey, SourceId};
 use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
 
 /// The stream of the source "one", and of another exchange's source with the same id.
@@ -21,6 +22,35 @@ impl World {
         let stream = self.model.streams.get_mut(STREAM).expect("it has entries");
         let last = stream.last().expect("it has entries").0;
         stream.push((EntryId { number: last.number + 1, ..last }, bytes));
+    }
+
+    /// A world of two nodes that have collected candles for a while.
+    fn charted() -> World {
+        let mut world = World::new(0, super::seed());
+        world.charted = &["BTC/USDT"];
+        world.add(2);
+        world.run(30_000);
+        world
+    }
+
+    /// Has a client of a node wait for the last `count` minutes of a market of the source "one".
+    fn ask(&mut self, at: usize, market: &str, count: i64) -> SeriesKey {
+        let now = Stored::M1.slot_of(self.now().unix);
+        let core = &mut self.node(at).core;
+        let found = core.cx.market.catalog.find(market.as_bytes());
+        let Lookup::Known(symbol) = found else { panic!("it is listed") };
+        let key = SeriesKey { source: SourceId(0), symbol, interval: Stored::M1 };
+        core.backend.fetch(key, &(now - count..now), &mut core.cx);
+        key
+    }
+
+    /// Runs until the source "one" is renewed.
+    fn next_renewal(&mut self) {
+        let until = |world: &World| world.model.hashes[LEASE]["until"].clone();
+        let before = until(self);
+        while until(self) == before {
+            self.run(STEP_MS);
+        }
     }
 
     /// The index of a node that follows the source "one".
@@ -250,25 +280,34 @@ fn nodes_that_are_reloaded_with_another_url_share_the_source_again() {
 
 #[test]
 fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_cannot_get() {
-    let mut world = World::new(0, super::seed());
-    world.charted = &["BTC/USDT"];
-    world.add(2);
-    world.run(30_000);
+    let mut world = World::charted();
     (0..2).for_each(|at| world.node(at).is_shut_in = true);
-    let (follower, unix) = (world.follower(), world.now().unix);
-    let core = &mut world.node(follower).core;
-    let symbol = core.cx.market.catalog.find(b"BTC/USDT");
-    let crate::market::Lookup::Known(symbol) = symbol else { panic!("it is listed") };
-    let interval = crate::interval::Stored::M1;
-    let key = crate::market::SeriesKey { source: SourceId(0), symbol, interval };
-    let known =
-        core.cx.market.charts.get(key).and_then(|it| it.oldest_known()).expect("it is charted");
-    let now = interval.slot_of(unix);
-    core.backend.fetch(key, &(known - 100..now), &mut core.cx);
+    let follower = world.follower();
+    world.ask(follower, "BTC/USDT", 1600);
     let asked = |world: &World| world.model.streams["{test}:one:ask"].len();
     let before = asked(&world);
     world.run(5000);
     assert!(asked(&world) - before < 4, "{}", asked(&world) - before);
+}
+
+#[test]
+fn no_request_is_lost_while_its_collector_asks_for_its_lease_again() {
+    let mut world = World::charted();
+    let (collector, follower) = (world.collectors(0)[0], world.follower());
+    world.next_renewal();
+    // The reply comes when the lease has run out, because the node was paused.
+    let replies = world.node(collector).wires.values_mut().flat_map(|it| &mut it.replies);
+    replies.for_each(|(at, _)| *at += 2400);
+    world.run(50);
+    world.node(collector).is_paused = true;
+    world.run(2050);
+    world.node(collector).is_paused = false;
+    world.run(150);
+    assert_eq!(world.role(collector, 0), "follower", "its lease has run out");
+    let key = world.ask(follower, "ETH/USDT", 100);
+    world.run(1000);
+    assert_eq!(world.role(collector, 0), "collector");
+    assert!(world.node(collector).core.cx.market.charts.get(key).is_some());
 }
 
 #[test]

@@ -43,6 +43,14 @@ struct Wire {
     replies: Vec<(u64, Vec<u8>)>,
 }
 
+impl Wire {
+    /// A reply arrives at this time, but not before earlier ones.
+    fn reply(&mut self, at: u64, reply: Vec<u8>) {
+        let last = self.replies.last().map_or(0, |(at, _)| *at);
+        self.replies.push((at.max(last), reply));
+    }
+}
+
 struct Node {
     core: Core,
     wires: HashMap<Key, Wire>,
@@ -321,7 +329,7 @@ impl World {
                     self.lost_replies -= 1;
                     return node.core.handle(key, Event::Eof, now);
                 }
-                Some(reply) => wire.replies.push((self.ms + self.delay_ms, reply)),
+                Some(reply) => wire.reply(self.ms + self.delay_ms, reply),
                 None => wire.waiting = Some((command, self.ms + 250)),
             }
         }
@@ -343,7 +351,7 @@ impl World {
         }
         if let Some((command, until)) = wire.waiting.take() {
             match self.model.ask(engine, &command, self.ms >= until) {
-                Some(reply) => wire.replies.push((self.ms + self.delay_ms, reply)),
+                Some(reply) => wire.reply(self.ms + self.delay_ms, reply),
                 None => wire.waiting = Some((command, until)),
             }
         }
