@@ -211,7 +211,7 @@ pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Ra
         false => part.start,
     };
     let left = rows - (part.end - start);
-    let near = left.max(NEAR.min(rows / 4));
+    let near = (left - REREAD).max(NEAR.min(rows / 4));
     let proof = part.end + REREAD;
     let end = match series.next_candle(proof..proof + near) {
         Some(next) => next + 1,
@@ -273,5 +273,8 @@ mod tests {
         series.ingest_whole(10..41, &minutes(10..41), minute(900), None);
         assert_eq!(widened(&series, 100..120, 900, 84), 100..123, "38 would stay as it is");
         assert_eq!(widened(&series, 100..120, 900, 85), 38..123);
+        // A candle that proves a part is not asked for in place of the part.
+        assert_eq!(widened(&series, 1..2, 900, 9), 1..5);
+        assert_eq!(widened(&series, 1..2, 900, 10), 1..11);
     }
 }
