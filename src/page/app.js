@@ -110,11 +110,8 @@ function route() {
 	by("service-view").hidden = view !== "service";
 	by("markets").hidden = view === "service";
 	by("panel").hidden = view !== "chart";
-	for (const link of document.querySelectorAll("nav a")) {
-		const is = (link.dataset.view === "service") === (view === "service");
-		if (is) link.setAttribute("aria-current", "page");
-		else link.removeAttribute("aria-current");
-	}
+	for (const link of document.querySelectorAll("nav a"))
+		link.ariaCurrent = (link.dataset.view === "service") === (view === "service") ? "page" : null;
 	service.show(view === "service");
 	if (view === "chart") show(name);
 	else if (view === "service" || !WIDE.matches) panel.close();
@@ -294,7 +291,7 @@ function paintTheme() {
 	if (theme === "system") delete document.documentElement.dataset.theme;
 	else document.documentElement.dataset.theme = theme;
 	by("theme").textContent = { system: "◐", light: "○", dark: "●" }[theme];
-	by("theme").setAttribute("aria-label", `Colours: ${theme}`);
+	by("theme").ariaLabel = `Colours: ${theme}`;
 	recolor();
 }
 

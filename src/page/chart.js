@@ -349,7 +349,7 @@ export class Chart {
 		const at = this.cross ? this.cross.slot + by : Math.min(series.newest, now.last - 1);
 		const slot = Math.min(at, series.newest);
 		this.cross = { slot, y: null };
-		this.values.setAttribute("aria-live", "polite");
+		this.values.ariaLive = "polite";
 		if (slot < now.first + 2) this.pan(slot - now.first - 2);
 		else if (slot > now.right - 1) this.pan(slot + 1 - now.right);
 		this.touched();

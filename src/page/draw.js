@@ -148,13 +148,18 @@ function ranges(view) {
 	flush(geometry.last + 1);
 }
 
+/** Draws only in this part of the plot, until `restore()`. */
+function clip(context, left, width, height) {
+	context.save();
+	context.beginPath();
+	context.rect(left, 0, width, height);
+	context.clip();
+}
+
 function hatch({ context, geometry, colors }, left, right, kind) {
 	const { height } = geometry.plot;
 	if (right - left < 1) return;
-	context.save();
-	context.beginPath();
-	context.rect(left, 0, right - left, height);
-	context.clip();
+	clip(context, left, right - left, height);
 	if (kind === "unknown") {
 		context.strokeStyle = colors.hatch;
 		context.beginPath();
@@ -179,10 +184,7 @@ function hatch({ context, geometry, colors }, left, right, kind) {
 
 function prices(view) {
 	const { context, series, geometry, colors } = view;
-	context.save();
-	context.beginPath();
-	context.rect(0, 0, geometry.plot.width, geometry.plot.height);
-	context.clip();
+	clip(context, 0, geometry.plot.width, geometry.plot.height);
 	candles(view);
 	if (view.isLine) drawLine(context, series, geometry, colors.accent);
 	if (view.hasAverages) drawAverages(context, series, geometry, colors);
@@ -283,15 +285,16 @@ function lastPrice(view) {
 
 function crosshair(view) {
 	const { context, geometry, cross, colors } = view;
-	const x = Math.round(geometry.x(cross.slot) - 0.5) + 0.5;
+	const { width, height } = geometry.plot;
+	const x = Math.round(geometry.x(cross.slot) - 0.5) + 0.5,
+		y = Math.round(cross.y) + 0.5;
+	const hasPrice = cross.y !== null && cross.y < height;
 	context.setLineDash([3, 3]);
-	line(context, colors.quiet, x, 0, x, geometry.plot.height);
-	if (cross.y !== null && cross.y < geometry.plot.height) {
-		line(context, colors.quiet, 0, Math.round(cross.y) + 0.5, geometry.plot.width, Math.round(cross.y) + 0.5);
-	}
+	line(context, colors.quiet, x, 0, x, height);
+	if (hasPrice) line(context, colors.quiet, 0, y, width, y);
 	context.setLineDash([]);
 	timeTag(view, x);
-	if (cross.y !== null && cross.y < geometry.plot.height && view.range) {
+	if (hasPrice && view.range) {
 		const { places } = stepAt(geometry, cross.y);
 		tag(view, cross.y, geometry.price(cross.y).toFixed(places + 1), colors.ink, colors.ground);
 	}

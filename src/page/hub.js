@@ -18,6 +18,12 @@ const NAMES = ["quote", "candle", "status", "gone", "alive", "bye"];
 
 /** An address of marketd. Symbols keep their `/`, `:` and `,`. */
 const at = (path) => new URL(`../${path}`, import.meta.url).href;
+/** Gets a text of marketd, or null. */
+const ask = (path, ms, options) =>
+	fetch(at(path), { signal: AbortSignal.timeout(ms), ...options }).then(
+		(response) => (response.ok ? response.text() : null),
+		() => null,
+	);
 const isChart = (name) => name.includes(":");
 
 /** An `EventSource` that is opened again after it was closed for good, or when it hangs. */
@@ -66,13 +72,7 @@ class Stream {
 	/** No event has come for too long: the stream is dead, and perhaps marketd, too. */
 	async silent() {
 		const { source } = this;
-		const lives = await fetch(at("health/live"), {
-			cache: "no-store",
-			signal: AbortSignal.timeout(PROBE_MS),
-		}).then(
-			(response) => response.ok,
-			() => false,
-		);
+		const lives = await ask("health/live", PROBE_MS, { cache: "no-store" });
 		if (source !== this.source) return;
 		if (!lives) this.on.state("lost");
 		this.open();
@@ -155,12 +155,7 @@ export class Hub {
 	async read() {
 		clearTimeout(this.reading);
 		const reading = (this.reading = setTimeout(() => this.read(), LIST_TIMEOUT_MS + LIST_MS.some));
-		const text = await fetch(at("api/v1/quotes?symbols=*&decimals=string"), {
-			signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
-		}).then(
-			(response) => (response.ok ? response.text() : null),
-			() => null,
-		);
+		const text = await ask("api/v1/quotes?symbols=*&decimals=string", LIST_TIMEOUT_MS);
 		if (reading !== this.reading) return;
 		clearTimeout(reading);
 		if (text) {

@@ -22,10 +22,8 @@ export function drawAverages(context, series, geometry, colors) {
 			sum += candle.close;
 			if (closes.push(candle.close) > length) sum -= closes.shift();
 			if (closes.length < length || slot < geometry.first) continue;
-			const place = [geometry.x(slot), geometry.y(sum / length)];
-			if (end) context.lineTo(...place);
-			else context.moveTo(...place);
-			end = place;
+			end = [geometry.x(slot), geometry.y(sum / length)];
+			context.lineTo(...end);
 		}
 		context.stroke();
 		context.textAlign = "left";
@@ -37,13 +35,10 @@ export function drawLine(context, series, geometry, color) {
 	context.strokeStyle = color;
 	context.lineWidth = 1.5;
 	context.beginPath();
-	let begun = false;
 	for (let slot = geometry.first - 1; slot <= geometry.last + 1; slot++) {
 		const candle = series.candles.get(slot);
-		if (!candle) continue;
-		if (begun) context.lineTo(geometry.x(slot), geometry.y(candle.close));
-		else context.moveTo(geometry.x(slot), geometry.y(candle.close));
-		begun = true;
+		// The first of a path only moves.
+		if (candle) context.lineTo(geometry.x(slot), geometry.y(candle.close));
 	}
 	context.stroke();
 	context.lineWidth = 1;

@@ -48,7 +48,7 @@ export class Panel {
 		this.elements.title.textContent = symbol;
 		for (const button of this.elements.intervals.children) {
 			const is = button.dataset.interval === interval;
-			button.setAttribute("aria-pressed", is);
+			button.ariaPressed = is;
 			button.tabIndex = is ? 0 : -1;
 			if (is) button.scrollIntoView({ block: "nearest", inline: "nearest" });
 		}

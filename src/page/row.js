@@ -60,8 +60,8 @@ export class Row {
 		if (this.isStarred === is) return;
 		this.isStarred = is;
 		this.star.textContent = is ? "★" : "☆";
-		this.star.setAttribute("aria-pressed", is);
-		this.star.setAttribute("aria-label", `${this.symbol} is a favourite`);
+		this.star.ariaPressed = is;
+		this.star.ariaLabel = `${this.symbol} is a favourite`;
 	}
 
 	/** Writes the price as marketd sent it, and marks the changed digits for a moment. */

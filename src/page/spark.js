@@ -127,9 +127,7 @@ export function drawSpark(canvas, width, points, color) {
 	const x = (slot) => width - 2.5 - ((last - slot) / (POINTS - 1)) * (width - 5);
 	const y = (price) => 3 + (high > low ? (high - price) / (high - low) : 0.5) * (HEIGHT - 6);
 	context.beginPath();
-	points.forEach(([slot, price], i) =>
-		i ? context.lineTo(x(slot), y(price)) : context.moveTo(x(slot), y(price)),
-	);
+	for (const [slot, price] of points) context.lineTo(x(slot), y(price));
 	context.stroke();
 	context.beginPath();
 	context.arc(x(last), y(prices.at(-1)), 1.75, 0, 7);

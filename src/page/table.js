@@ -47,7 +47,7 @@ export class Table {
 		this.below = this.body.insertRow();
 		for (const spacer of [this.above, this.below]) {
 			spacer.className = "spacer";
-			spacer.setAttribute("aria-hidden", "true");
+			spacer.ariaHidden = true;
 		}
 		this.listen();
 	}
@@ -144,10 +144,8 @@ export class Table {
 		this.fit();
 		this.empty.hidden = length > 0;
 		this.empty.textContent = size ? "No market matches." : "No quotes have come yet.";
-		for (const th of this.table.tHead.rows[0].cells) {
-			if (th.dataset.key === key) th.setAttribute("aria-sort", descending ? "descending" : "ascending");
-			else th.removeAttribute("aria-sort");
-		}
+		const way = descending ? "descending" : "ascending";
+		for (const th of this.table.tHead.rows[0].cells) th.ariaSort = th.dataset.key === key ? way : null;
 		this.layout();
 	}
 
@@ -213,13 +211,13 @@ export class Table {
 				this.select(row);
 				this.rows.set(symbol, row);
 			}
-			row.tr.setAttribute("aria-rowindex", first + i + 2);
+			row.tr.ariaRowIndex = first + i + 2;
 			row.tr.classList.toggle("odd", (first + i) % 2 === 1);
 			if (row.tr === next) next = next.nextSibling;
 			else this.body.insertBefore(row.tr, next);
 		});
 		for (const row of this.rows.values()) if (!row.filled) this.fill(row);
-		this.table.setAttribute("aria-rowcount", this.order.length + 1);
+		this.table.ariaRowCount = this.order.length + 1;
 		this.point();
 		// Without rows, a stream of one market still shows whether marketd is there.
 		this.sparks.show(shown);
@@ -228,7 +226,7 @@ export class Table {
 	}
 
 	select(row) {
-		row.tr.setAttribute("aria-selected", row.symbol === this.selected);
+		row.tr.ariaSelected = row.symbol === this.selected;
 	}
 
 	fill(row) {

@@ -41,7 +41,7 @@ export class Tools {
 
 	update() {
 		for (const { button, key, value } of this.buttons)
-			button.setAttribute("aria-pressed", choices[key] === value);
+			button.ariaPressed = choices[key] === value;
 	}
 
 	/** The candles in view, with the digits that marketd sent. */
