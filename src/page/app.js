@@ -62,7 +62,6 @@ export const feed = new Feed({
 		panel.time(quote.receivedAt);
 		table.take(quote);
 		panel.quote(quote);
-		if (quote.symbol === panel.symbol) document.title = `${quote.last} ${quote.symbol}`;
 		if (!panel.symbol) chooseFirst();
 		stateSoon();
 	},
@@ -116,7 +115,7 @@ function route() {
 	if (view === "chart") show(name);
 	else if (view === "service" || !WIDE.matches) panel.close();
 	else chooseFirst();
-	document.title = view === "chart" ? name : "marketd";
+	sayTitle();
 	address();
 }
 
@@ -196,8 +195,9 @@ function connection(state, retryAt) {
 	if (state === "live") {
 		if (lostAt !== null) expected = false;
 		lostAt = null;
-	} else if (state === "lost") lostAt ??= Date.now();
-	document.body.classList.toggle("lost", state === "lost");
+	} else if (state === "lost") lostAt = feed.heard ?? lostAt ?? Date.now();
+	// What was shown before a rest stays grey until it is live.
+	if (state !== "connecting") document.body.classList.toggle("lost", state !== "live");
 	service.connection(state, lostAt);
 	by("notice").hidden = state !== "lost";
 	if (state === "lost") {
@@ -236,8 +236,16 @@ function stateSoon() {
 	ticking ??= setTimeout(sayState, table.quotes.size ? 250 : 0);
 }
 
+/** Writes the title: with the price, while it is current. */
+function sayTitle() {
+	const { last, stale } = table.quotes.get(panel.symbol) ?? {};
+	const price = feed.state === "live" && last && !stale ? `${last} ` : "";
+	document.title = price + (panel.symbol ?? "marketd");
+}
+
 function sayState() {
 	ticking = null;
+	sayTitle();
 	const stale = [...table.quotes.values()].reduce((n, quote) => n + (quote.stale ? 1 : 0), 0);
 	const troubled = health && health.status !== "ok";
 	const words =

@@ -12,6 +12,8 @@ export class Feed {
 	rows = [];
 	chart = null;
 	port = null;
+	/** When marketd last said anything to a tab. */
+	heard = null;
 
 	/** `on` has a function for each event's name, `list(list)`, `state(state, retryAt)`, and `resumed()`. */
 	constructor(on) {
@@ -26,6 +28,7 @@ export class Feed {
 	/** Joins the hub in the shared worker, or a hub in this tab without one. */
 	join() {
 		if (this.port) return;
+		this.on.resumed();
 		try {
 			const worker = new SharedWorker(WORKER, { type: "module" });
 			worker.onerror = () => worker.port === this.port && this.joinAlone();
@@ -57,7 +60,8 @@ export class Feed {
 		this.say();
 	}
 
-	take({ list, events, state, retryAt, resumed }) {
+	take({ list, events, state, retryAt, resumed, heard }) {
+		this.heard = heard ?? this.heard;
 		if (list) this.on.list(JSON.parse(list).quotes);
 		for (const [name, text] of events ?? []) this.on[name]?.(JSON.parse(text));
 		if (state) this.set(state, retryAt);

@@ -90,6 +90,8 @@ export class Hub {
 	constructor() {
 		/** The port of each tab, and the names that it shows: symbols, and a chart like "BTC/USDT:1h". */
 		this.tabs = new Map();
+		/** When marketd last said anything; null if never. It outlasts the tabs. */
+		this.heard = null;
 		this.reset();
 	}
 
@@ -125,9 +127,9 @@ export class Hub {
 		const isFirst = !this.tabs.size;
 		this.tabs.set(port, []);
 		if (isFirst) this.read();
-		if (this.list) port.postMessage({ list: this.list });
-		if (this.health) port.postMessage({ events: [["status", this.health]] });
-		port.postMessage({ state: this.state });
+		this.send(port, { list: this.list });
+		if (this.health) this.send(port, { events: [["status", this.health]] });
+		this.send(port, { state: this.state });
 	}
 
 	leave(port) {
@@ -145,7 +147,7 @@ export class Hub {
 		this.tabs.set(port, names);
 		const held = names.filter((name) => this.held.has(name));
 		if (held.length)
-			port.postMessage({
+			this.send(port, {
 				events: held.map((name) => [isChart(name) ? "candle" : "quote", this.held.get(name)]),
 			});
 		this.follow();
@@ -159,6 +161,7 @@ export class Hub {
 		if (reading !== this.reading) return;
 		clearTimeout(reading);
 		if (text) {
+			this.heard = Date.now();
 			this.list = text;
 			this.listed = text.match(/"symbol":/g)?.length ?? 0;
 			this.tell({ list: text });
@@ -215,6 +218,7 @@ export class Hub {
 	}
 
 	event(name, text) {
+		this.heard = Date.now();
 		if (name === "status") this.health = text;
 		if (!["quote", "candle", "gone"].includes(name)) return this.tell({ events: [[name, text]] });
 		const key = nameOf(text);
@@ -223,11 +227,15 @@ export class Hub {
 		else this.held.set(key, text);
 		for (const [port, names] of this.tabs)
 			if (names.includes(key) || (!names.length && !isChart(key)))
-				port.postMessage({ events: [[name, text]], resumed });
+				this.send(port, { events: [[name, text]], resumed });
 	}
 
 	tell(message) {
-		for (const port of this.tabs.keys()) port.postMessage(message);
+		for (const port of this.tabs.keys()) this.send(port, message);
+	}
+
+	send(port, message) {
+		port.postMessage({ ...message, heard: this.heard });
 	}
 }
 

@@ -5,6 +5,8 @@ import { get } from "./api.js";
 import { slotOf, timeOf } from "./slots.js";
 
 const PAGE = 500;
+/** Most candles of one answer. */
+const MOST = 5000;
 /** marketd may answer with a part, and is asked for the rest again. */
 const RETRIES = 3;
 const RETRY_MS = 1500;
@@ -61,6 +63,16 @@ export class Series {
 	/** The oldest requested slot. */
 	get oldest() {
 		return this.spans.length ? this.spans[0].from : null;
+	}
+
+	/** The newest slot with a closed candle. */
+	get closed() {
+		return this.lastClosed === null ? -Infinity : slotOf(this.interval, this.lastClosed);
+	}
+
+	/** The first span of newer slots that are unknown. */
+	get unknown() {
+		return this.spans.find((span) => !span.complete && span.to > this.present - PAGE);
 	}
 
 	/** The kind of a slot: "candle", "empty" (nobody traded), "unknown", "before" (not requested) or "after". */
@@ -158,27 +170,28 @@ export class Series {
 		this.stuckAt = Date.now();
 	}
 
-	/** A person has moved the chart: missing candles may be requested again, after a while. */
+	/** A person has moved the chart, or newer candles are missing: requests them again, after a while. */
 	again() {
 		const now = Date.now();
 		if (now - this.stuckAt > AGAIN_MS) this.stuck = false;
-		const unknown = this.spans.some((span) => !span.complete && span.to > this.newest - PAGE);
 		const since = now - this.refreshedAt;
-		if ((this.behind && since > BEHIND_MS) || (unknown && since > AGAIN_MS)) this.refresh();
+		const pause = this.behind && !this.error ? BEHIND_MS : AGAIN_MS;
+		if ((this.behind || this.unknown) && since > pause) this.refresh();
 	}
 
 	/** Loads the slots since the newest candle, and requests new slots again that were unknown. */
 	async refresh() {
-		if (this.loading) return;
 		if (!this.loaded) return;
+		this.behind = true;
+		if (this.loading) return;
 		this.refreshedAt = Date.now();
 		await this.work(async () => {
-			const unknown = this.spans.find((span) => !span.complete && span.to > this.newest - PAGE);
-			const known = Math.min(slotOf(this.interval, this.lastClosed ?? Infinity), this.newest) - 1;
-			const from = Math.max(this.newest - PAGE, Math.min(known, unknown ? unknown.from : known));
-			const answer = await this.ask({ from: timeOf(this.interval, from), limit: 5000 });
-			await this.settle(from, this.end(answer), answer.complete);
+			const known = Math.min(this.closed, this.present) - 1;
+			const from = Math.max(this.present - PAGE, Math.min(known, this.unknown?.from ?? known));
+			const answer = await this.ask({ from: timeOf(this.interval, from), limit: MOST });
 			this.behind = false;
+			// With `from`, the limit cuts off newer candles.
+			await this.settle(from, Math.min(this.end(answer), from + MOST - 1), answer.complete);
 		});
 	}
 
@@ -188,9 +201,10 @@ export class Series {
 		if (this.newest !== null && row.slot > this.newest + 1) this.behind = true;
 		this.keep([row]);
 		if (event.closed) {
-			this.lastClosed = Math.max(this.lastClosed ?? 0, row.time);
+			this.lastClosed = Math.max(this.lastClosed, row.time);
 			this.cover(row.slot, row.slot, true);
 		}
+		if (this.behind) this.again();
 		this.changed();
 		return true;
 	}
@@ -225,7 +239,7 @@ export class Series {
 			decimals: "string",
 		});
 		const closed = headers.get("Chart-Last-Closed");
-		if (closed) this.lastClosed = Math.max(this.lastClosed ?? 0, Number(closed));
+		if (closed) this.lastClosed = Math.max(this.lastClosed, Number(closed));
 		this.source ??= headers.get("Chart-Source");
 		const rows = body.map((row) => this.row(row));
 		this.keep(rows);
@@ -249,14 +263,12 @@ export class Series {
 
 	keep(rows) {
 		for (const row of rows) this.candles.set(row.slot, row);
-		if (rows.length) this.newest = Math.max(this.newest ?? -Infinity, rows[rows.length - 1].slot);
+		if (rows.length) this.newest = Math.max(this.newest ?? -Infinity, rows.at(-1).slot);
 	}
 
-	/** The last slot about which an answer up to now is definite: the newest slot is still open. */
-	end(answer) {
-		const row = answer.rows.length ? answer.rows[answer.rows.length - 1].slot : -Infinity;
-		const closed = this.lastClosed === null ? -Infinity : slotOf(this.interval, this.lastClosed);
-		return Math.max(row, closed);
+	/** The last slot about which an answer up to now is definite: a candle that is not closed still forms. */
+	end({ rows }) {
+		return Math.max(rows.at(-1)?.slot - 1 || -Infinity, this.closed);
 	}
 
 	/** Notes what is known about a span of slots; a later note replaces an earlier one. */
@@ -271,7 +283,7 @@ export class Series {
 		spans.sort((a, b) => a.from - b.from);
 		this.spans = [];
 		for (const span of spans) {
-			const last = this.spans[this.spans.length - 1];
+			const last = this.spans.at(-1);
 			if (last && last.complete === span.complete && last.to + 1 === span.from) last.to = span.to;
 			else this.spans.push(span);
 		}

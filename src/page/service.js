@@ -94,7 +94,8 @@ export class Service {
 		this.timer = null;
 		this.busy = true;
 		try {
-			const { body } = await get("api/v1/metrics");
+			const [{ body }, health] = await Promise.all([get("api/v1/metrics"), get("health")]);
+			this.state = health.body;
 			const isSameRun = this.metrics?.startedAt === body.startedAt;
 			this.before = isSameRun ? { metrics: this.metrics, at: this.at } : null;
 			this.metrics = body;

@@ -466,6 +466,13 @@ export const CHECKS = [
       const before = await page.run(`app.service.metrics.http.requests`);
       await page.until(`app.service.metrics.http.requests > ${before}`, 5000, "new figures");
       expect(/ok/.test(await page.run(`document.getElementById("health").textContent`)), "health");
+      const old = { status: "degraded", upstreams: { up: 0, total: 1 }, quotes: { fresh: 1, stale: 5 }, reasons: [] };
+      await page.run(`app.feed.on.status(${JSON.stringify(old)})`);
+      await page.until(
+        `/^ok.* 6 quotes fresh/.test(document.getElementById("health").textContent)`,
+        5000,
+        "health is new, too",
+      );
     },
   },
   {
@@ -579,6 +586,52 @@ export const CHECKS = [
       );
       const price = await page.run(LAST("BTC/USDT"));
       await page.until(`${LAST("BTC/USDT")} !== "${price}"`, 6000, "prices move again");
+    },
+  },
+  {
+    name: "a chart that comes back after a rest has the candles of that time",
+    breaks: ["series.js", (text) => text.replace("?.slot - 1", "?.slot")],
+    async run(world, open) {
+      const page = await open("#/BTC-USDT/1m");
+      await page.until(`${SHOWN} && app.feed.state === "live"`);
+      const isOpen = `app.panel.series.spans.at(-1).to <= app.panel.series.lastClosed / 60_000`;
+      expect(await page.run(isOpen), "a candle that still forms is taken as complete");
+      // As if the tab had left while this candle had just begun.
+      const left = await page.run(`(() => {
+        const { panel, feed } = app, s = panel.series, at = s.newest - 3, candle = s.candles.get(at);
+        feed.leave();
+        feed.set("paused");
+        for (let slot = at + 1; slot <= s.newest; slot++) s.candles.delete(slot);
+        s.candles.set(at, { ...candle, text: candle.text.with(3, "1") });
+        s.spans = [{ from: s.oldest, to: at - 1, complete: true }];
+        Object.assign(s, { newest: at, lastClosed: candle.time - 60_000 });
+        feed.join();
+        return at;
+      })()`);
+      await page.until(
+        `app.panel.series.candles.get(${left}).text[3] !== "1" && app.panel.series.candles.has(${left} + 1)`,
+        3000,
+        "the rest of the candle",
+      );
+    },
+  },
+  {
+    name: "after a rest, the loss is told from the last that was heard, and the title has no old price",
+    mayFail: true,
+    breaks: ["hub.js", (text) => text.replace("heard: this.heard", "heard: Date.now()")],
+    async run(world, open) {
+      const page = await open("#/BTC-USDT/1h");
+      await page.until(`/^[\\d.]+ BTC\\/USDT$/.test(document.title)`, 5000, "the price in the title");
+      await page.run(`(app.feed.leave(), app.feed.set("paused"))`);
+      const last = new Date().toISOString().slice(11, 19);
+      await page.until(`document.title === "BTC/USDT"`, 2000, "the title without the price");
+      expect(await page.run(`document.body.classList.contains("lost")`), "old prices are grey");
+      await sleep(2000);
+      await world.stopServer();
+      await page.run(`app.feed.join()`);
+      await page.until(`!document.getElementById("notice").hidden`, 8000, "the loss is told");
+      const said = await page.run(`document.getElementById("notice").textContent.match(/[\\d:]{8}/)[0]`);
+      expect(said <= last, `lost at ${said}, and the page heard nothing after ${last}`);
     },
   },
   {
