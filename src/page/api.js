@@ -13,23 +13,19 @@ export function address(path, query) {
 	return pairs.length ? `${path}?${pairs.join("&")}` : path;
 }
 
+const failure = (message, status) => Object.assign(new Error(message), { status });
+
 /** Gets JSON. Throws an `Error` whose message is for people; its `status` is 0 without a response. */
 export async function get(path, query = {}) {
 	let response, body;
 	try {
 		response = await fetch(address(path, query), { signal: AbortSignal.timeout(TIMEOUT_MS) });
 		body = await response.json();
-	} catch (cause) {
-		const error = new Error(
-			response ? `marketd sent no JSON (status ${response.status})` : "marketd does not respond",
-		);
-		error.status = response ? response.status : 0;
-		throw error;
+	} catch {
+		const status = response?.status ?? 0;
+		throw failure(status ? `marketd sent no JSON (status ${status})` : "marketd does not respond", status);
 	}
-	if (!response.ok && path !== "health") {
-		const error = new Error(body.message || `status ${response.status}`);
-		error.status = response.status;
-		throw error;
-	}
+	const { ok, status } = response;
+	if (!ok && path !== "health") throw failure(body.message || `status ${status}`, status);
 	return { body, headers: response.headers };
 }

@@ -55,6 +55,7 @@ export const feed = new Feed({
 		table.takeAll(quotes);
 		if (panel.symbol) panel.quote(table.quotes.get(panel.symbol));
 		chooseFirst();
+		views.load();
 		loadCategories();
 		stateSoon();
 	},
@@ -278,27 +279,23 @@ function answers() {
 
 by("search").addEventListener("input", () => chosen({ search: by("search").value.trim() }));
 by("search").addEventListener("keydown", (event) => {
-	if (event.key === "Escape") {
-		chosen({ search: "" });
-		by("quotes").focus();
-	} else if (event.key === "Enter" && table.order.length) {
-		open(table.order[0], "enter");
-		by("quotes").focus();
-	} else if (event.key === "ArrowDown") {
-		event.preventDefault();
-		by("quotes").focus();
-	}
+	if (event.key === "Escape") chosen({ search: "" });
+	else if (event.key === "Enter" && table.order.length) open(table.order[0], "enter");
+	else if (event.key === "ArrowDown") event.preventDefault();
+	else return;
+	by("quotes").focus();
 });
 
 // ---- Colours and keys. ----
 
-const THEMES = ["system", "light", "dark"];
-let theme = THEMES.includes(kept("colours")) ? kept("colours") : "system";
+const SIGNS = { system: "◐", light: "○", dark: "●" };
+const THEMES = Object.keys(SIGNS);
+let theme = Object.hasOwn(SIGNS, kept("colours")) ? kept("colours") : "system";
 
 function paintTheme() {
 	if (theme === "system") delete document.documentElement.dataset.theme;
 	else document.documentElement.dataset.theme = theme;
-	by("theme").textContent = { system: "◐", light: "○", dark: "●" }[theme];
+	by("theme").textContent = SIGNS[theme];
 	by("theme").ariaLabel = `Colours: ${theme}`;
 	recolor();
 }

@@ -37,7 +37,7 @@ export function ticks(interval, first, last, step) {
 	// Days are days of UTC in every zone.
 	const shown = INTERVALS[interval] < DAY ? (ms) => zoned(ms).getTime() : (ms) => ms;
 	for (let slot = first - 1; slot <= last; slot++) times.push(shown(timeOf(interval, slot)));
-	const slotMs = (times[times.length - 1] - times[0]) / (times.length - 1);
+	const slotMs = (times.at(-1) - times[0]) / (times.length - 1);
 	const found = [];
 	for (const [length, key] of LEVELS) {
 		const apart = (length / slotMs) * step,

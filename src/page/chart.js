@@ -33,7 +33,6 @@ export class Chart {
 	constructor(canvas, values, newest, drawn) {
 		Object.assign(this, { canvas, values, newest, drawn });
 		new ResizeObserver(() => this.resize()).observe(canvas);
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
 		this.listen();
 	}
 
@@ -246,7 +245,8 @@ export class Chart {
 	listen() {
 		const { canvas } = this;
 		const place = (event) => [event.offsetX, event.offsetY];
-		canvas.addEventListener(
+		const on = (...about) => canvas.addEventListener(...about);
+		on(
 			"wheel",
 			(event) => {
 				event.preventDefault();
@@ -259,29 +259,29 @@ export class Chart {
 			},
 			{ passive: false },
 		);
-		canvas.addEventListener("pointerdown", (event) => {
+		on("pointerdown", (event) => {
 			canvas.setPointerCapture(event.pointerId);
 			this.pointers.set(event.pointerId, place(event));
 			this.moved = false;
 		});
-		canvas.addEventListener("pointermove", (event) => this.move(event, ...place(event)));
+		on("pointermove", (event) => this.move(event, ...place(event)));
 		const up = (event) => {
 			if (event.pointerType !== "mouse" && !this.moved && event.type === "pointerup")
 				this.point(...place(event));
 			this.pointers.delete(event.pointerId);
 			canvas.classList.remove("held");
 		};
-		canvas.addEventListener("pointerup", up);
-		canvas.addEventListener("pointercancel", up);
-		canvas.addEventListener("pointerleave", (event) => {
+		on("pointerup", up);
+		on("pointercancel", up);
+		on("pointerleave", (event) => {
 			if (event.pointerType === "mouse" && this.cross) this.leave();
 		});
-		canvas.addEventListener("dblclick", (event) => {
+		on("dblclick", (event) => {
 			this.stretch = 1;
 			if (this.isOnAxis(event.offsetX)) this.paint();
 			else this.toNewest();
 		});
-		canvas.addEventListener("keydown", (event) => this.key(event));
+		on("keydown", (event) => this.key(event));
 		this.newest.addEventListener("click", () => this.toNewest());
 	}
 
@@ -318,14 +318,16 @@ export class Chart {
 		if (!this.series || !this.now || event.ctrlKey || event.metaKey || event.altKey) return;
 		const by = event.shiftKey ? 10 : 1,
 			page = this.now.plot.width / this.step;
+		const closer = () => this.zoom(1.25),
+			wider = () => this.zoom(0.8);
 		const actions = {
 			ArrowLeft: () => this.stepCross(-by),
 			ArrowRight: () => this.stepCross(by),
-			ArrowUp: () => this.zoom(1.25),
-			ArrowDown: () => this.zoom(0.8),
-			"+": () => this.zoom(1.25),
-			"=": () => this.zoom(1.25),
-			"-": () => this.zoom(0.8),
+			ArrowUp: closer,
+			ArrowDown: wider,
+			"+": closer,
+			"=": closer,
+			"-": wider,
 			PageUp: () => this.pan(-page),
 			PageDown: () => this.pan(page),
 			Home: () => this.pan((this.series.oldest ?? this.now.first) - this.now.first),

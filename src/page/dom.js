@@ -1,9 +1,8 @@
 // Makes elements, and waits for the next frame.
 
-/** An element with attributes, and children that are elements or texts. A button is a plain one. */
+/** An element with attributes, and children that are elements or texts. */
 export function make(name, attributes = {}, ...children) {
 	const made = document.createElement(name);
-	if (name === "button") made.type = "button";
 	for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
 	made.append(...children);
 	return made;
@@ -12,10 +11,9 @@ export function make(name, attributes = {}, ...children) {
 /** Wraps a function so that it runs once a frame, however often it is called. */
 export function inFrame(work) {
 	let frame = null;
-	return () => {
-		frame ??= requestAnimationFrame(() => {
+	return () =>
+		(frame ??= requestAnimationFrame(() => {
 			frame = null;
 			work();
-		});
-	};
+		}));
 }

@@ -97,7 +97,7 @@ export function extent(series, first, last) {
 /** Draws a `view`: the context, the series, the geometry, the colours, and the choices. */
 export function draw(view) {
 	const { context, geometry, colors, range } = view;
-	const { plot } = geometry;
+	const { width, height } = geometry.plot;
 	context.fillStyle = colors.ground;
 	context.fillRect(0, 0, view.width, view.height);
 	context.font = view.font;
@@ -106,8 +106,8 @@ export function draw(view) {
 	if (range) priceAxis(view);
 	ranges(view);
 	if (range) prices(view);
-	line(context, colors.grid, plot.width + 0.5, 0, plot.width + 0.5, plot.height);
-	line(context, colors.grid, 0, plot.height + 0.5, view.width, plot.height + 0.5);
+	line(context, colors.grid, width + 0.5, 0, width + 0.5, height);
+	line(context, colors.grid, 0, height + 0.5, view.width, height + 0.5);
 	if (range) lastPrice(view);
 	if (view.cross) crosshair(view);
 }
@@ -260,13 +260,13 @@ function timeAxis({ context, series, geometry, colors }) {
 }
 
 /** Draws a label on the price axis. Its text is as marketd sent it. */
-function tag({ context, geometry, width }, y, text, back, ink) {
-	const middle = Math.max(10, Math.min(geometry.plot.height - 10, y));
+function tag({ context, geometry: { plot }, width }, y, text, back, ink) {
+	const middle = Math.max(10, Math.min(plot.height - 10, y));
 	context.fillStyle = back;
-	context.fillRect(geometry.plot.width + 1, middle - 9, width - geometry.plot.width - 1, 18);
+	context.fillRect(plot.width + 1, middle - 9, width - plot.width - 1, 18);
 	context.fillStyle = ink;
 	context.textAlign = "left";
-	context.fillText(text, geometry.plot.width + 8, middle + 4);
+	context.fillText(text, plot.width + 8, middle + 4);
 }
 
 function lastPrice(view) {
@@ -301,14 +301,14 @@ function crosshair(view) {
 }
 
 /** Writes the time under the crosshair on the time axis. */
-function timeTag({ context, series, geometry, colors, cross }, x) {
+function timeTag({ context, series, geometry: { plot }, colors, cross }, x) {
 	const { interval } = series;
 	const text = date(timeOf(interval, cross.slot), INTERVALS[interval] < INTERVALS["1d"]);
 	const width = context.measureText(text).width + 14;
-	const left = Math.max(0, Math.min(geometry.plot.width - width, x - width / 2));
+	const left = Math.max(0, Math.min(plot.width - width, x - width / 2));
 	context.fillStyle = colors.ink;
-	context.fillRect(left, geometry.plot.height + 2, width, 19);
+	context.fillRect(left, plot.height + 2, width, 19);
 	context.fillStyle = colors.ground;
 	context.textAlign = "left";
-	context.fillText(text, left + 7, geometry.plot.height + 16);
+	context.fillText(text, left + 7, plot.height + 16);
 }

@@ -111,6 +111,8 @@ export class Hub {
 		/** Charts of which a candle may have been missed. */
 		this.unsure = new Set();
 		clearTimeout(this.reading);
+		// An answer that still comes is for nobody.
+		this.reading = null;
 	}
 
 	/** Listens to a tab. It sends `{ join: true }`, `{ names }`, `{ retry: true }` and `{ leave: true }`. */

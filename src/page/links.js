@@ -26,7 +26,7 @@ function readPath(path) {
 		return { view: "markets" };
 	}
 	const parts = text.split("/").filter(Boolean);
-	const last = parts[parts.length - 1];
+	const last = parts.at(-1);
 	const interval = parts.length > 1 && Object.hasOwn(INTERVALS, last) ? parts.pop() : undefined;
 	const name = parts.join("/").toUpperCase();
 	if (/^[A-Z0-9]+[-_/][A-Z0-9]+$/.test(name))

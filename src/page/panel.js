@@ -107,7 +107,11 @@ export class Panel {
 	candle(event) {
 		if (!this.series || event.symbol !== this.symbol || event.interval !== this.interval) return;
 		// Another source serves the market now, and series of two sources are never mixed.
-		if (!this.series.apply(event) && performance.now() - this.startedAt > RESTART_MS) this.start();
+		if (!this.series.apply(event)) this.restart();
+	}
+
+	restart() {
+		if (performance.now() - this.startedAt > RESTART_MS) this.start();
 	}
 
 	/** The stream is back: loads what has changed meanwhile. */
@@ -145,6 +149,8 @@ export class Panel {
 			this.elements.mark.textContent = "no quote yet";
 			return;
 		}
+		// It is served again.
+		if (this.series.status === 404 && !this.series.loaded) this.restart();
 		const { last, change, mark, facts } = this.elements;
 		if (this.last !== quote.last || !last.textContent) writePrice(last, quote, this.last);
 		this.last = quote.last;
@@ -188,18 +194,17 @@ export class Panel {
 		const minutes = INTERVALS[series.interval] < INTERVALS["1d"];
 		const tally = series.tally();
 		const oldest = series.candles.get(series.oldest);
-		const doing = [
-			series.error && `not loaded: ${series.error}`,
-			series.loading && "loading more",
-			series.stuck && "nothing older is known",
-		];
 		const parts = [
 			`${count(tally.candles)} ${tally.candles === 1 ? "candle" : "candles"} of ${series.source}${oldest ? ` since ${date(oldest.time, minutes)}` : ""}`,
 			tally.empty && `${count(tally.empty)} slots in which nobody traded`,
 			tally.before && `${count(tally.before)} slots between not loaded`,
 			tally.unknown && `${count(tally.unknown)} slots not known`,
 			!tally.before && !tally.unknown && !series.loading && !series.error && !series.behind && "complete",
-			doing.find(Boolean),
+			series.error
+				? `not loaded: ${series.error}`
+				: series.loading
+					? "loading more"
+					: series.stuck && "nothing older is known",
 			series.lastClosed && `last closed ${date(series.lastClosed, minutes)} ${minutes ? zoneName() : "UTC"}`,
 		];
 		known.textContent = parts.filter(Boolean).join("  ·  ");

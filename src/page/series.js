@@ -249,16 +249,8 @@ export class Series {
 	/** The texts are for people; the numbers are for drawing. */
 	row([time, ...text]) {
 		const [open, high, low, close, volume] = text.map(Number);
-		return {
-			slot: slotOf(this.interval, time),
-			time,
-			text: text.map(String),
-			open,
-			high,
-			low,
-			close,
-			volume,
-		};
+		const slot = slotOf(this.interval, time);
+		return { slot, time, text: text.map(String), open, high, low, close, volume };
 	}
 
 	keep(rows) {

@@ -94,12 +94,12 @@ export class Service {
 		this.timer = null;
 		this.busy = true;
 		try {
-			const [{ body }, health] = await Promise.all([get("api/v1/metrics"), get("health")]);
+			const [{ body, headers }, health] = await Promise.all([get("api/v1/metrics"), get("health")]);
 			this.state = health.body;
-			const isSameRun = this.metrics?.startedAt === body.startedAt;
-			this.before = isSameRun ? { metrics: this.metrics, at: this.at } : null;
+			this.before = this.metrics?.startedAt === body.startedAt ? this.metrics : null;
 			this.metrics = body;
-			this.at = Date.now();
+			// By marketd's clock, as the times in the figures.
+			this.at = Date.parse(headers.get("Date"));
 			if (this.open) this.render();
 		} catch (error) {
 			this.elements.asof.textContent = `No new figures: ${error.message.replace(/\.$/, "")}.`;
@@ -131,8 +131,8 @@ export class Service {
 		const words = lostAt
 			? `marketd does not respond since ${clock(lostAt)} ${zoneName()}.${this.metrics ? " Everything below is from before." : ""}`
 			: `${state.upstreams.up} of ${state.upstreams.total} sources up, ${count(state.quotes.fresh)} quotes fresh, ${count(state.quotes.stale)} stale`;
-		const line = make("p", { class: `verdict ${lostAt ? "unknown" : verdict}` });
-		line.append(make("i", { class: "dot" }), make("b", {}, verdict), ` ${words}`);
+		const about = { class: `verdict ${lostAt ? "unknown" : verdict}` };
+		const line = make("p", about, make("i", { class: "dot" }), make("b", {}, verdict), ` ${words}`);
 		const reasons = (lostAt ? [] : state.reasons).map(({ source, message }) =>
 			make("li", {}, ...(source ? [make("b", {}, source), " "] : []), message),
 		);
@@ -159,35 +159,38 @@ export class Service {
 		const answers = this.answers();
 		const age = (at) => (at === null ? "never" : `${span(this.at - at)} ago`);
 		const until = (at) => (at ? `in ${span(Math.max(0, at - this.at))}` : "–");
-		const minute = (path) => upstreams.map((_, i) => this.rate(`upstreams.${i}.${path}`, 60_000));
-		const each = (write) => upstreams.map(write);
+		// After a reload, a source may have another place in the list.
+		const minute =
+			(path) =>
+			({ id }) =>
+				this.rate(path, 60_000, (it) => it.upstreams.find((source) => source.id === id));
 		const failing = ({ failing }) =>
 			Object.entries(failing)
 				.filter(([, times]) => times)
 				.map(([kind, times]) => `${kind} ${count(times)} times`)
 				.join(", ") || "nothing";
 		const lines = [
-			["Last answer", each((s) => age(s.lastSuccessAt))],
-			["Latency", each((s) => span(s.lastLatencyMs))],
-			["One round of quotes", each((s) => span(s.roundMs))],
-			["Next poll", each((s) => until(s.nextPollAt))],
-			["Tries again", each((s) => until(s.backoffUntil))],
-			["Answers for", each((s) => `${count(answers.get(s.id) ?? 0)} markets`)],
-			["Stale quotes", each((s) => count(s.stale))],
+			["Last answer", (s) => age(s.lastSuccessAt)],
+			["Latency", (s) => span(s.lastLatencyMs)],
+			["One round of quotes", (s) => span(s.roundMs)],
+			["Next poll", (s) => until(s.nextPollAt)],
+			["Tries again", (s) => until(s.backoffUntil)],
+			["Answers for", (s) => `${count(answers.get(s.id) ?? 0)} markets`],
+			["Stale quotes", (s) => count(s.stale)],
 			["Polls a minute", minute("polls")],
 			["Units a minute", minute("budgetSpent")],
 			["Received a minute", minute("bytesReceived")],
 			["Sent a minute", minute("bytesSent")],
-			["Tickers a request", each((s) => s.plan || "none")],
-			["Budget left", each((s) => count(s.budgetLeft))],
-			["Budget spent", each((s) => count(s.budgetSpent))],
-			["Spent by others", each((s) => count(s.spentByOthers))],
-			["Polls that failed", each((s) => `${count(s.polls - s.ok)} of ${count(s.polls)}`)],
-			["Timeouts, rate limits", each((s) => `${count(s.timeouts)}, ${count(s.rateLimited)}`)],
-			["Failing now", each(failing)],
-			["Failed over, returned", each((s) => `${count(s.failovers)}, ${count(s.returns)}`)],
-			["Clock", each((s) => (s.clockInDoubt ? "in doubt" : "trusted"))],
-			["Last error", each((s) => (s.lastError ? `${date(s.lastErrorAt, true)}: ${s.lastError}` : "none"))],
+			["Tickers a request", (s) => s.plan || "none"],
+			["Budget left", (s) => count(s.budgetLeft)],
+			["Budget spent", (s) => count(s.budgetSpent)],
+			["Spent by others", (s) => count(s.spentByOthers)],
+			["Polls that failed", (s) => `${count(s.polls - s.ok)} of ${count(s.polls)}`],
+			["Timeouts, rate limits", (s) => `${count(s.timeouts)}, ${count(s.rateLimited)}`],
+			["Failing now", failing],
+			["Failed over, returned", (s) => `${count(s.failovers)}, ${count(s.returns)}`],
+			["Clock", (s) => (s.clockInDoubt ? "in doubt" : "trusted")],
+			["Last error", (s) => (s.lastError ? `${date(s.lastErrorAt, true)}: ${s.lastError}` : "none")],
 		];
 		const states = upstreams.map((s) => (s.frozen ? "frozen" : s.state));
 		const heads = upstreams.map(({ id }, i) =>
@@ -199,8 +202,9 @@ export class Service {
 				make("span", {}, states[i]),
 			),
 		);
-		const rows = lines.map(([name, values]) => {
-			const cells = values.map((value) => make("td", name === "Last error" ? { class: "error" } : {}, value));
+		const rows = lines.map(([name, write]) => {
+			const about = name === "Last error" ? { class: "error" } : {};
+			const cells = upstreams.map((source) => make("td", about, write(source)));
 			return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
 		});
 		const head = make("thead", {}, make("tr", {}, make("td"), ...heads));
@@ -240,10 +244,12 @@ export class Service {
 	}
 
 	/** A rate over time, from the last two readings. */
-	rate(path, ms = 1000) {
-		const { before, at, metrics } = this;
-		if (!before || at <= before.at) return "–";
-		const a = ((pick(metrics, path) - pick(before.metrics, path)) * ms) / (at - before.at);
+	rate(path, ms = 1000, of = (it) => it) {
+		const { before, metrics } = this;
+		if (!before) return "–";
+		const more = pick(of(metrics), path) - pick(of(before), path);
+		const a = (more * ms) / (metrics.uptimeMs - before.uptimeMs);
+		if (!(a >= 0 && a < Infinity)) return "–";
 		if (path.includes("bytes")) return bytes(Math.round(a));
 		return a < 10 ? a.toFixed(1) : count(Math.round(a));
 	}

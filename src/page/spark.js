@@ -5,6 +5,7 @@
 import { get } from "./api.js";
 
 const HOUR = 3_600_000;
+const hourOf = (ms) => Math.floor(ms / HOUR);
 const POINTS = 24;
 /** The size in CSS pixels, as in the style sheet. */
 const HEIGHT = 20;
@@ -38,9 +39,16 @@ export class Sparks {
 
 	/** Moves the newest point, or begins the next hour. */
 	quote(symbol, price) {
+		const slot = hourOf(Date.now());
+		// The points end at a rest of the tab.
+		if (slot > this.slot + 1) {
+			this.points.clear();
+			this.due.clear();
+			this.show(this.shown);
+		}
+		this.slot = slot;
 		const points = this.points.get(symbol);
 		if (!points) return;
-		const slot = Math.floor(Date.now() / HOUR);
 		const last = points.at(-1);
 		if (last && last[0] === slot) last[1] = price;
 		else points.push([slot, price]);
@@ -71,9 +79,9 @@ export class Sparks {
 	take(symbol, chart) {
 		const rows = chart?.candles;
 		if (!Array.isArray(rows)) return false;
-		const since = Math.floor(Date.now() / HOUR) - POINTS;
+		const since = hourOf(Date.now()) - POINTS;
 		const points = rows
-			.map((row) => [Math.floor(row[0] / HOUR), Number(row[4])])
+			.map((row) => [hourOf(row[0]), Number(row[4])])
 			.filter(([slot]) => slot > since);
 		if (points.length > 1) this.points.set(symbol, points);
 		this.changed(symbol);

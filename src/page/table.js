@@ -114,9 +114,9 @@ export class Table {
 
 	/** The order that is chosen: `{ key, descending }`. */
 	get sort() {
-		const [, sign, key] = choices.sort.match(/^(-?)(.*)$/);
-		if (!this.head(key)) return { key: "quoteVolume", descending: true };
-		return { key, descending: sign === "-" };
+		const descending = choices.sort.startsWith("-");
+		const key = choices.sort.slice(descending ? 1 : 0);
+		return this.head(key) ? { key, descending } : { key: "quoteVolume", descending: true };
 	}
 
 	head(key) {
@@ -125,12 +125,9 @@ export class Table {
 
 	reorder() {
 		const wanted = choices.search.toUpperCase().replace(/[-_/ ]/g, "");
-		const chosen = [];
-		for (const quote of this.quotes.values()) {
-			if (!this.views.has(quote)) continue;
-			if (wanted && !(quote.base + quote.quote).includes(wanted)) continue;
-			chosen.push(quote);
-		}
+		const chosen = [...this.quotes.values()].filter(
+			(quote) => this.views.has(quote) && (quote.base + quote.quote).includes(wanted),
+		);
 		this.rate();
 		const { key, descending } = this.sort;
 		const value = this.value(key, descending ? -Infinity : Infinity);
@@ -143,7 +140,8 @@ export class Table {
 		this.count.textContent = length === size ? size : `${length} of ${size}`;
 		this.fit();
 		this.empty.hidden = length > 0;
-		this.empty.textContent = size ? "No market matches." : "No quotes have come yet.";
+		const why = this.views.lacks ? "This list could not be loaded; trying again." : "No market matches.";
+		this.empty.textContent = size ? why : "No quotes have come yet.";
 		const way = descending ? "descending" : "ascending";
 		for (const th of this.table.tHead.rows[0].cells) th.ariaSort = th.dataset.key === key ? way : null;
 		this.layout();
@@ -280,26 +278,17 @@ export class Table {
 		const next = at < 0 ? 0 : Math.max(0, Math.min(this.order.length - 1, at + by));
 		if (!this.order.length) return;
 		this.choose(this.order[next]);
-		const top = next * this.style.row,
-			head = this.table.tHead.offsetHeight;
-		const { scroller } = this;
-		if (top < scroller.scrollTop) scroller.scrollTop = top;
-		else if (top + this.style.row + head > scroller.scrollTop + scroller.clientHeight) {
-			scroller.scrollTop = top + this.style.row + head - scroller.clientHeight;
-		}
+		const { scroller } = this,
+			top = next * this.style.row;
+		const bottom = top + this.style.row + this.table.tHead.offsetHeight;
+		scroller.scrollTop = Math.max(Math.min(scroller.scrollTop, top), bottom - scroller.clientHeight);
 		this.movedAt = performance.now();
 		this.layout();
 	}
 
 	listen() {
-		this.scroller.addEventListener("scroll", this.layoutSoon, { passive: true });
-		this.scroller.addEventListener(
-			"pointermove",
-			() => {
-				this.movedAt = performance.now();
-			},
-			{ passive: true },
-		);
+		this.scroller.addEventListener("scroll", this.layoutSoon);
+		this.scroller.addEventListener("pointermove", () => (this.movedAt = performance.now()));
 		new ResizeObserver(() => this.redraw()).observe(this.scroller);
 		this.table.tHead.addEventListener("click", (event) => {
 			const key = event.target.closest("th")?.dataset.key;

@@ -51,23 +51,29 @@ export class Views {
 			const about = { "data-show": name, "aria-pressed": name === show };
 			if (text === "★") about["aria-label"] = "Favourites";
 			const button = make("button", about, text);
-			button.addEventListener("click", () => this.choose(sort ? { show: name, sort } : { show: name }));
+			button.addEventListener("click", () => this.choose({ show: name, sort }));
 			return button;
 		});
 		this.element.replaceChildren(...buttons);
 		buttons.find((button) => button.dataset.show === focused)?.focus();
-		if (this.members.get(show) === null) this.load(show);
+		this.load();
 	}
 
-	async load(id) {
+	/** True if the markets of the chosen category are not known. */
+	get lacks() {
+		return this.members.get(choices.show) === null;
+	}
+
+	async load(id = choices.show) {
+		if (!this.lacks) return;
 		this.members.set(id, new Set());
 		try {
 			const { body } = await get(`api/v1/categories/${id}/markets`);
 			this.members.set(id, new Set(body.markets.map((market) => market.symbol)));
-			this.changed();
 		} catch {
 			this.members.set(id, null);
 		}
+		this.changed();
 	}
 
 	/** True if the chosen tab has a quote. */
@@ -81,7 +87,10 @@ export class Views {
 
 	/** Makes a market a favourite, or no longer one. */
 	star(symbol) {
-		if (!this.favourites.delete(symbol)) this.favourites.add(symbol);
+		const is = this.favourites.has(symbol);
+		// Another tab may have changed them.
+		this.favourites = new Set(kept("favourites") ?? this.favourites);
+		this.favourites[is ? "delete" : "add"](symbol);
 		keep("favourites", [...this.favourites]);
 	}
 }
