@@ -825,6 +825,10 @@ export const CHECKS = [
       );
       await sleep(1500);
       expect(!world.exchange.asked.has("SOL"), "candles of SOL were asked for");
+      // As if the tab had rested for three hours.
+      await page.run(`(app.table.sparks.slot -= 3)`);
+      await page.until(`!app.table.sparks.points.has("BTC/USDT")`, 5000, "old points are dropped");
+      await page.until(`app.table.sparks.points.get("BTC/USDT")?.length > 20`, 5000, "and loaded again");
       const inked = await page.run(
         `(() => { const c = document.querySelector('tr[data-symbol="SOL/USDT"] canvas'); return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > 0).length; })()`,
       );

@@ -76,6 +76,28 @@ export const CHOICES = [
     },
   },
   {
+    name: "a category that failed is loaded again, another tab's favourites stay, and a strange sort does no harm",
+    mayFail: true,
+    breaks: ["app.js", (text) => text.replace("views.load();", "")],
+    async run(world, open) {
+      const page = await open("#/?sort=a%0Ab");
+      await page.until(`app.table.order.length === 6 && app.table.views.tabs.length > 4`);
+      await sleep(500);
+      world.options.refuse = (target) => target.includes("/oddities/markets");
+      await page.click(`#views [data-show="oddities"]`);
+      await page.until(`/could not/.test(document.getElementById("empty").textContent)`, 5000, "it says so");
+      world.options.refuse = undefined;
+      await page.until(`app.table.order.length === 2`, 15_000, "the markets of the category");
+      await page.run(`(localStorage.setItem("marketd-favourites", '["ETH/USDT"]'), 0)`);
+      await page.run(`(app.table.star("TINY/USDT"), 0)`);
+      same(
+        await page.run(`JSON.parse(localStorage.getItem("marketd-favourites"))`),
+        ["ETH/USDT", "TINY/USDT"],
+        "favourites",
+      );
+    },
+  },
+  {
     name: "the address says what is chosen, and a link shows the same",
     breaks: ["links.js", (text) => text.replaceAll("${query()}", "")],
     async run(world, open) {
