@@ -264,12 +264,17 @@ fn the_market_that_is_traded_most_is_found_first() {
 
 #[test]
 fn a_price_scale_is_a_whole_number_for_scripts() {
-    let exchange = exchange_of(&["TINY/USDT"]);
+    let (exchange, listed) = (exchange_of(&["TINY/USDT"]), Binance::generated(3, 4));
     exchange.patch_ticker("TINYUSDT", "lastPrice", "\"0.000000000000000012\"");
-    let marketd = polling(&exchange);
+    listed.patch_ticker("ETHUSDT", "lastPrice", "\"3125\"");
+    let both = config(&[source("fake", &exchange), source("listed", &listed)]);
+    let ecosystem = serde_json::json!({ "markets": [{ "symbol": "TINY/USDT" }] });
+    let marketd = start(&with(both, "ecosystem", ecosystem));
     let adapter = Adapter(marketd.addr());
-    let scale = || adapter.ask("symbols?symbol=TINYUSDT")["pricescale"].integer();
-    eventually(LONG, || (scale() == Some(1_000_000_000_000_000)).then_some(()));
+    let scale = |symbol| adapter.ask(&format!("symbols?symbol={symbol}"))["pricescale"].integer();
+    eventually(LONG, || (scale("TINYUSDT") == Some(1_000_000_000_000_000)).then_some(()));
+    // The exchange's rules count, also of a market outside of the ecosystem; not the digits of its quote.
+    eventually(LONG, || (scale("ETHUSDT") == Some(10_000)).then_some(()));
 }
 
 #[test]

@@ -239,11 +239,15 @@ impl Catalog {
         if !self.is_known(symbol) {
             return None;
         }
-        let (name, listing) = (self.name(symbol), self.first_listing(symbol));
-        let mut sources = self.sources_of(symbol).iter();
-        let recalled = || sources.find_map(|it| self.rosters[it.index()].recalled.get(&symbol));
-        let rules = listing.map_or_else(recalled, |listing| Some(&listing.rules));
-        self.ecosystem.entry(symbol, name, rules, self.active(symbol))
+        let rules = self.rules(symbol, self.sources_of(symbol));
+        self.ecosystem.entry(symbol, self.name(symbol), rules, self.active(symbol))
+    }
+
+    /// The rules of a market at the first of these sources that lists it, or that listed it before the start.
+    pub fn rules(&self, symbol: SymbolId, sources: &[SourceId]) -> Option<&MarketRules> {
+        let listed = |it: &SourceId| self.listing(*it, symbol).map(|listing| &listing.rules);
+        let recalled = |it: &SourceId| self.rosters[it.index()].recalled.get(&symbol);
+        sources.iter().find_map(listed).or_else(|| sources.iter().find_map(recalled))
     }
 
     /// The ecosystem's market with this id, or else with this symbol in any accepted spelling.

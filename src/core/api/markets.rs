@@ -90,11 +90,12 @@ fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
         let mut sources = view.market.catalog.sources_of(symbol).iter();
         let stored = sources.find_map(|&source| {
             let key = SeriesKey { source, symbol, interval };
-            if history.enabled {
-                history.stored.get(&key).copied().filter(|extent| extent.count > 0)
+            let extent = if history.enabled {
+                history.stored.get(&key).copied()
             } else {
                 view.market.charts.get(key).map(Series::extent)
-            }
+            };
+            extent.filter(|extent| extent.count > 0)
         });
         let stored = stored.unwrap_or_default();
         let open_of = |slot: Option<i64>| slot.map(|slot| interval.open_of(slot));

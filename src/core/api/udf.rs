@@ -109,8 +109,10 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
     let (symbol, source) = read_symbol(view, &value)?;
     let catalog = &view.market.catalog;
     let name = catalog.name(symbol);
-    let entry = catalog.ecosystem_entry(symbol);
-    let rules = entry.map(|entry| entry.rules).unwrap_or_default();
+    // A configured rule replaces the exchanges', and not that of a source which is named.
+    let entry = catalog.ecosystem_entry(symbol).filter(|_| source.is_none());
+    let listed = || catalog.rules(symbol, view.sources_for(symbol, &source)).cloned();
+    let rules = entry.map(|entry| entry.rules).or_else(listed).unwrap_or_default();
     let quote = view.served_quote(symbol, source);
     let price_places = match (rules.price_places, quote) {
         (Some(places), _) => u32::from(places),
