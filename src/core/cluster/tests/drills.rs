@@ -330,6 +330,18 @@ fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwar
 }
 
 #[test]
+fn a_node_without_a_list_follows_again_if_it_was_alone_when_the_list_came() {
+    let mut world = World::settled(1);
+    world.add(1);
+    (world.node(1).is_shut_in, world.node(1).is_cut) = (true, true);
+    world.run(15_000);
+    world.node(1).is_cut = false;
+    world.run(5000);
+    assert!((0..3).all(|source| world.role(1, source) != "alone"));
+    world.agrees(6000);
+}
+
+#[test]
 fn two_nodes_of_one_name_are_told_apart() {
     let mut world = World::settled(2);
     let config = world.config(0, &SOURCES);

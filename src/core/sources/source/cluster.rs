@@ -327,7 +327,8 @@ impl Source {
     /// Takes in the market list of the collector. `false`: not taken, because another one is being applied.
     pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
         let can_read = !self.jobs.iter().any(Job::is_of_list);
-        if self.replica.role() == Role::Follower && !self.has_ended && can_read {
+        let wants = self.replica.role() == Role::Follower || !cx.market.catalog.has_list(self.id);
+        if wants && !self.has_ended && can_read {
             self.list_due = cx.now.mono + HOURLY;
             cx.market.catalog.drop_list(self.id);
             self.jobs.push([Job::ReadList(list)]);
