@@ -252,6 +252,8 @@ impl Cluster {
     /// The engine is up again: leases are looked at, and former collectors come first.
     pub(super) fn resume(&mut self, sources: &mut Sources, cx: &mut Context) {
         let now = cx.now.mono;
+        // What was due during the outage is no sign of a pause of this process.
+        self.beat_at = now;
         let had_any = self.leases.iter().any(|it| it.seen > 0);
         self.settled_at = if had_any { now + SETTLING } else { now };
         for (at, lease) in (0..).zip(&mut self.leases) {

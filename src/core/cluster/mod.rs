@@ -226,7 +226,7 @@ impl Cluster {
             }
             if was_away && sources[id].role() == Role::Follower {
                 // The source may have moved on while this process was away: its newest candles are due.
-                sources.set_role(id, Role::Follower, 1, cx);
+                sources[id].refresh_candles(cx);
             }
             if self.leases[id.index()].due <= now {
                 self.tend(id, sources, cx);

@@ -175,6 +175,12 @@ impl Source {
         self.wake_at = (!self.has_ended).then_some(now.mono);
     }
 
+    /// The newest candles are due now.
+    pub fn refresh_candles(&mut self, cx: &Context) {
+        self.candles.refresh_all(cx);
+        self.wake_up(cx.now);
+    }
+
     /// The history file holds more, or less, than before.
     pub fn note_stored(&mut self, now: Now) {
         self.jobs.push(self.progress.stored(now).then_some(Job::Count));

@@ -207,7 +207,8 @@ fn a_slow_engine_holds_up_no_poll() {
         }
         world.is_fresh(12_000);
         world.delay_ms = 0;
-        world.comes_together(5000, 3100);
+        // A source may be given on at once, and its new collector begins with what is left of the budget.
+        world.comes_together(6000, 3100);
     }
 }
 
@@ -339,6 +340,20 @@ fn a_node_without_a_list_follows_again_if_it_was_alone_when_the_list_came() {
     world.run(5000);
     assert!((0..3).all(|source| world.role(1, source) != "alone"));
     world.agrees(6000);
+}
+
+#[test]
+fn an_outage_of_the_engine_is_no_pause_of_the_nodes() {
+    let mut world = World::settled(2);
+    let follower = world.follower();
+    world.is_engine_up = false;
+    world.run(20_000);
+    // The node cannot read what its collector tells.
+    (world.model.format, world.is_engine_up) = (Some(VERSION + 1), true);
+    for _ in 0..20 {
+        world.run(200);
+        assert_eq!(world.role(follower, 0), "alone");
+    }
 }
 
 #[test]

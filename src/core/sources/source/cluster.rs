@@ -91,7 +91,7 @@ impl Source {
             self.list_tag = None;
         }
         if role == Role::Follower {
-            self.candles.refresh_all(cx);
+            self.refresh_candles(cx);
         }
         if cx.market.catalog.has_list(self.id) {
             self.list_changed();
