@@ -152,7 +152,7 @@ impl Quote {
         let is_late = |at| self.stale || now.mono.since(at) >= stale_after;
         if self.received().is_some_and(is_late) {
             self.returning = second;
-        } else if self.returning > 0 && second - self.returning >= RETURN_AFTER_S {
+        } else if self.returning > 0 && second.saturating_sub(self.returning) >= RETURN_AFTER_S {
             self.returning = 0;
             totals.turns.push(self.turn(true));
         }

@@ -231,9 +231,11 @@ impl Source {
         match entry.body {
             // An engine that was restored from old data may send older quotes than the applied ones.
             Update::Quotes { .. } if received.mono + AGE_ERROR < self.newest_quotes => {}
-            Update::Quotes { is_last, tickers, .. } => {
+            Update::Quotes { is_first, is_last, tickers } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
-                cx.market.quotes.arrived(self.id, Awaited::Poll);
+                if is_first {
+                    cx.market.quotes.arrived(self.id, Awaited::Poll);
+                }
                 let mut staged = StagedTickers::default();
                 (staged.received, staged.goes_on) = (received, !is_last);
                 for (id, ticker) in tickers {
