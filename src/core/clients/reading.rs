@@ -20,6 +20,7 @@ use crate::http::{
     BodyReader, CONTINUE, Output, OwnedRequest, Parsed, Request, RequestBody, Responder,
     empty_lines, normal_path, parse,
 };
+use memchr::memchr;
 use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What a request costs besides its response, as a number of bytes of a response: a share has fewer than 64
@@ -170,8 +171,10 @@ impl Responses {
                 let mut like = None;
                 // Requests for metrics or a stream always wait for their turn, and are not kept in the cache:
                 // hundreds of them at once must not delay quotes.
-                let path = normal_path(request.path);
-                if path.ends_with(b"metrics") || path.ends_with(b"/stream") {
+                let is_queued =
+                    |path: &[u8]| path.ends_with(b"metrics") || path.ends_with(b"/stream");
+                let is_escaped = memchr(b'%', request.path).is_some();
+                if is_queued(request.path) || is_escaped && is_queued(&normal_path(request.path)) {
                     if !is_turn {
                         if connection.output.is_empty() {
                             self.enqueue(connection, cx);
