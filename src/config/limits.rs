@@ -5,7 +5,7 @@
 //! resource.
 //!
 //! A cap is a limit if a person who runs marketd may want to change it. A cap that follows from the design of
-//! marketd is a constant beside its use, with its reason (`WAITING` in `core/clients/deferred.rs`).
+//! marketd is a constant beside its use, with its reason (`RANGES` in `core/clients/deferred.rs`).
 //!
 //! # To add a limit
 //!
