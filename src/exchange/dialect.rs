@@ -376,7 +376,7 @@ impl Dialect {
     /// How the items of a call are written, if it has any.
     pub(super) fn item_form(&'static self, call: &Call<'_>) -> Option<ItemForm> {
         /// The first field of each kind: the id of a market, the time of a candle.
-        static FIRST: MemberTable = MemberTable::Is(0);
+        const FIRST: MemberTable = MemberTable::Is(0);
         let DialectForm { candles, markets, .. } = &self.file;
         Some(match call {
             Call::Time => return None,

@@ -381,12 +381,23 @@ mod tests {
 
     #[test]
     fn the_numbers_of_an_unwanted_ticker_are_not_looked_at() {
+        let check = |dialect, body: &str| {
+            let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };
+            let mut reading = Reading::new(dialect, &Call::Tickers, 1000);
+            assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
+            assert_eq!(reading.finish(200), Ok(()));
+            assert_eq!((notes.tickers.len(), notes.rejected.len()), (1, 0));
+            assert_eq!(notes.tickers[0].0, "B");
+        };
         let body = r#"[{"lastPrice":"nothing","symbol":"A"},{"symbol":"B","lastPrice":"2"}]"#;
-        let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };
-        let mut reading = Reading::new(&BINANCE, &Call::Tickers, 1000);
-        assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
-        assert_eq!(reading.finish(200), Ok(()));
-        assert_eq!((notes.tickers.len(), notes.rejected.len()), (1, 0));
+        check(*BINANCE, body);
+        let items = |[a, b]: [&str; 2]| format!(r#"{{"result":{{"list":{{{a},{b}}}}}}}"#);
+        check(*SAMPLE, &items([r#""A":{"c":["nothing"]}"#, r#""B":{"c":["2"]}"#]));
+        // The name of a member is no id, if the table has one.
+        let text = include_str!("tests/sample.json").replacen(r#""at": "#, r#""s":"id","at":"#, 1);
+        let own = Dialect::read("sample.json", &text).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let swapped = items([r#""B":{"s":"A","c":["nothing"]}"#, r#""A":{"s":"B","c":["2"]}"#]);
+        check(Box::leak(Box::new(own)), &swapped);
     }
 
     #[test]

@@ -46,8 +46,8 @@ impl<'a> ItemFields<'a> {
 pub(super) struct ItemForm {
     /// Which member of an item is which field.
     pub(super) table: &'static MemberTable,
-    /// The fields that the name of an item sets, if it has one.
-    pub(super) name: &'static MemberTable,
+    /// The fields that the name of an item sets, if it has one: those that no member is.
+    pub(super) name: Vec<usize>,
     /// The values of fields that the table does not set.
     pub(super) constants: &'static [(usize, Box<str>)],
     /// The words of the fields, by place.
@@ -57,9 +57,11 @@ pub(super) struct ItemForm {
 impl ItemForm {
     pub(super) fn new<F: Named>(
         table: &'static TableOf<F>,
-        name: &'static MemberTable,
+        name: &MemberTable,
         constants: &'static Constants<F>,
     ) -> ItemForm {
+        let is_alone = |place: &usize| !table.has(F::ALL[*place]);
+        let name = name.own().iter().copied().filter(is_alone).collect();
         ItemForm { table: &table.0, name, constants: &constants.0, words: F::NAMES }
     }
 
@@ -69,7 +71,7 @@ impl ItemForm {
         for (place, text) in self.constants {
             fields.put(*place, Raw::Text(text.as_bytes()));
         }
-        self.name.own().iter().for_each(|place| fields.put(*place, name));
+        self.name.iter().for_each(|place| fields.put(*place, name));
         fields
     }
 

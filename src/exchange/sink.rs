@@ -67,7 +67,7 @@ impl Explained {
             }
         };
         if name != Raw::Absent {
-            form.name.walk(&mut add);
+            form.name.iter().copied().for_each(&mut add);
         }
         form.table.walk(&mut add);
         form.constants.iter().for_each(|(place, _)| add(*place));
