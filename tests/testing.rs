@@ -68,6 +68,10 @@ fn the_addresses_are_in_the_file_as_long_as_it_runs() {
     assert_eq!(addresses["listen"], format!("http://{}", marketd.addr()));
     assert_eq!(addresses["ecosystemListen"], Value::Null);
     assert_eq!(addresses["pid"], marketd.pid());
+    // The file of a process that runs is not that of another one that cannot start.
+    let (listen, name) = (marketd.addr().to_string(), file.to_string_lossy());
+    let other = Marketd::run(&["--demo", "--listen", &listen, "--address-file", &name]);
+    assert_eq!((other.code, found()), (Some(2), Some(addresses.clone())), "{}", other.stderr);
     let demo = addresses["demo"].as_str().and_then(|it| it.strip_prefix("http://"));
     let demo: SocketAddr = demo.and_then(|it| it.parse().ok()).expect("an address");
     assert_eq!(get(demo, "/api/v3/time").status, 200);

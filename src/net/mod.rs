@@ -71,7 +71,6 @@ use crate::time::{Clock, Mono};
 use driver::Driver;
 use listen::write_addresses;
 use script_file::ScriptFile;
-use std::fs;
 
 /// Runs marketd until a signal tells it to stop.
 ///
@@ -85,8 +84,6 @@ pub fn run(
     log: fn() -> LogFigures,
 ) -> Result<(), String> {
     let address_file = loaded.address_file.clone();
-    // A killed process may have left the file.
-    address_file.iter().for_each(|path| _ = fs::remove_file(path));
     let mut driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
     // The file is written last: a program that waits for it finds open listeners.
     let written = address_file.map(|path| write_addresses(path, &driver.listeners));
