@@ -13,7 +13,7 @@ use marketd::config::{
     self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, ProbeOptions, SchemaOf,
     SourceConfig,
 };
-use marketd::exchange::{self, Call, Dialect};
+use marketd::exchange::{self, Dialect};
 use marketd::http::unpacked;
 use marketd::log_targets::{CONFIG, NET};
 use marketd::logging::{self, LineFormat};
@@ -159,22 +159,12 @@ fn dialects() -> Dialects {
 /// list and a key.
 fn known(dialect: &Dialect) -> KnownDialect {
     let budget = dialect.budget();
-    let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
-        true => (dialect.cost(&Call::Tickers), 0),
-        false => (0, dialect.cost(&Call::Ticker { id: "" })),
-    };
-    let few = dialect.ways().into_iter().find(|way| way.markets.is_some());
-    let few = few.filter(|_| dialect.tickers_at_once()).map(|way| {
-        let most = u32::try_from(way.markets.unwrap_or(1)).unwrap_or(u32::MAX);
-        (most, way.cost)
-    });
+    let ways = dialect.ways().into_iter().map(|way| (way.markets, way.cost));
     KnownDialect {
         name: dialect.name().to_string(),
         url: dialect.base_url().clone(),
         budget: (budget.units, budget.per),
-        poll_cost,
-        symbol_cost,
-        few,
+        ways: ways.collect(),
         has_list: dialect.has_list(),
         has_key: dialect.has_key(),
     }

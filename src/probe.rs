@@ -287,10 +287,11 @@ impl Probe<'_> {
             let is_named = || symbols.contains(&symbol(market));
             market.active && (takes_all || quote_assets.iter().any(has_quote)) || is_named()
         };
-        let count = markets.iter().filter(is_collected).count() as u32;
+        let count = markets.iter().filter(is_collected).count();
         let budget = self.dialect.budget();
-        let cost = self.dialect.cost(&Call::Ticker { id: "" }).saturating_mul(count);
-        let (round, stale) = (budget.per * cost / budget.units, stale_after.as_millis());
+        let cost = self.dialect.ways().iter().map(|way| way.cost_of(count)).min().unwrap_or(0);
+        let round = budget.per * cost / budget.units;
+        let stale = stale_after.as_millis();
         let ms = round.as_millis();
         say!(self.report, "  a round of quotes: {count} markets, {ms} ms of the budget");
         if round >= *stale_after {

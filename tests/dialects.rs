@@ -493,12 +493,18 @@ fn one_market_a_call_and_five_requests_a_minute_are_enough_for_two_markets() {
     assert_eq!(shown(&marketd, "EUR-USD", "stale"), false);
     let log = marketd.log();
     assert!(!log.contains("exceeds the rate limit"), "{log}");
-    // Polls that the budget does not permit are told.
-    let launch = Launch::new(&["--check"]);
-    launch.file("slow.json", &slow);
-    let (url, symbols) = ("http://127.0.0.1:9", ["EUR/USD", "GBP/USD"]);
-    let source = json!({ "dialect": "./slow.json", "url": url, "symbols": symbols });
-    let told = launch.config(json!({ "sources": [source] })).run().stderr;
+    // Polls that the budget does not permit are told, by the call that polls make.
+    let told = |dialect: &str| {
+        let launch = Launch::new(&["--check"]);
+        launch.file("slow.json", dialect);
+        let (url, symbols) = ("http://127.0.0.1:9", ["EUR/USD", "GBP/USD"]);
+        let source = json!({ "dialect": "./slow.json", "url": url, "symbols": symbols });
+        launch.config(json!({ "sources": [source] })).run().stderr
+    };
     let spaced = "it is polled every 24000 ms, and quotes turn stale between two polls";
-    assert!(told.contains(spaced), "{told}");
+    assert!(told(&slow).contains(spaced), "{}", told(&slow));
+    let several = r#""several": { "call": { "target": "/t?m={ids}", "items": "[]" }, "fields": ["id", "last"],
+        "sizes": [{ "most": 10 }] }, "one""#;
+    let told = told(&slow.replacen("\"one\"", several, 1));
+    assert!(told.contains("it is polled every 12000 ms\n"), "{told}");
 }

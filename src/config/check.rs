@@ -251,19 +251,25 @@ const PERCENT_QUOTES: u32 = 60;
 fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, report: &mut Report) {
     let (name, (units, per)) = (&dialect.name, dialect.budget);
     let time_for = |cost: u32| per * cost / units;
-    if dialect.symbol_cost > 0 && (source.symbols.is_empty() || !source.quote_assets.is_empty()) {
-        let each = time_for(dialect.symbol_cost).as_micros();
-        let most = source.stale_after.as_micros() / each.max(1);
-        let what = format!("{name} needs one request for each listed market");
+    let has_all = dialect.ways.iter().any(|(most, _)| most.is_none());
+    let is_named = !source.symbols.is_empty() && source.quote_assets.is_empty();
+    if !has_all && !is_named {
+        let within = |(most, cost): &(Option<usize>, u32)| {
+            let requests = source.stale_after.as_micros() / time_for(*cost).as_micros().max(1);
+            requests * most.unwrap_or(1) as u128
+        };
+        let most = dialect.ways.iter().map(within).max().unwrap_or(0);
+        let what = format!("{name} has no request for all listed markets");
         let then = format!("with more than {most} markets, quotes turn stale within a round");
         report.warn(&format!("{path}.quoteAssets"), format!("{what}: {then}"));
     }
-    let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
-    let cost = dialect.symbol_cost.saturating_mul(symbols).saturating_add(dialect.poll_cost);
     // The named markets are requested alone, if that costs less.
-    let few = dialect.few.filter(|_| symbols > 0 && source.quote_assets.is_empty());
-    let few = few.map(|(most, cost)| cost.saturating_mul(symbols.div_ceil(most)));
-    let cost = few.map_or(cost, |few| few.min(cost));
+    let ways = dialect.ways.iter().filter(|(most, _)| most.is_none() || is_named || !has_all);
+    let costs = ways.map(|(most, cost)| {
+        let requests = most.map_or(1, |most| source.symbols.len().div_ceil(most));
+        cost.saturating_mul(u32::try_from(requests).unwrap_or(u32::MAX))
+    });
+    let cost = costs.min().unwrap_or(0);
     // How long a poll takes by the whole budget, and by half of it.
     let (round, half) = (time_for(cost), time_for(cost.saturating_mul(2)));
     let pace = |pause: Duration| {
@@ -320,12 +326,9 @@ pub struct KnownDialect {
     pub url: Url,
     /// The units that the exchange allows, and the period in which it allows them.
     pub budget: (u32, Duration),
-    /// The cost of a poll of all quotes.
-    pub poll_cost: u32,
-    /// The cost of a poll of one symbol, if the exchange has no call for all quotes; else zero.
-    pub symbol_cost: u32,
-    /// If some markets can be requested instead of all: how many at a time, and the cost of that.
-    pub few: Option<(u32, u32)>,
+    /// The ways to request quotes: the most markets of a request (`None`: all that the exchange has), and its
+    /// cost.
+    pub ways: Vec<(Option<usize>, u32)>,
     /// False if the exchange has no market list. Then its markets are the ones in `symbols`.
     pub has_list: bool,
     /// True if its requests carry a key.

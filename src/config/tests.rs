@@ -18,21 +18,19 @@ use std::time::Duration;
 
 /// Exchanges as a build without https could know them, and one that it cannot reach.
 fn dialects() -> Dialects {
-    let known = |name, url: &str, poll_cost, symbol_cost| KnownDialect {
+    let known = |name, url: &str, way| KnownDialect {
         name: str::to_string(name),
         url: Url::parse(url).expect("well-formed"),
         budget: (1000, Duration::from_secs(1)),
-        poll_cost,
-        symbol_cost,
-        few: None,
+        ways: vec![way],
         has_list: true,
         has_key: false,
     };
     let built_in = vec![
-        known("binance", "http://api.binance.com", 800, 0),
-        known("okx", "http://www.okx.com", 100, 0),
-        known("coinbase", "http://api.coinbase.com", 0, 100),
-        known("kraken", "https://api.kraken.com", 1000, 0),
+        known("binance", "http://api.binance.com", (None, 800)),
+        known("okx", "http://www.okx.com", (None, 100)),
+        known("coinbase", "http://api.coinbase.com", (Some(1), 100)),
+        known("kraken", "https://api.kraken.com", (None, 1000)),
     ];
     Dialects {
         built_in,
@@ -41,9 +39,7 @@ fn dialects() -> Dialects {
                 name: String::new(),
                 url: Url::parse("http://files.com").expect("well-formed"),
                 budget: (3, Duration::from_secs(60)),
-                poll_cost: 1,
-                symbol_cost: 0,
-                few: None,
+                ways: vec![(None, 1)],
                 has_list: true,
                 has_key: text == "keyed",
             }),
@@ -336,7 +332,7 @@ const UNWISE: &str = r#"
 ---
 { "sources": [ { "dialect": "coinbase", "symbols": ["A/B"],
 "quoteAssets": ["USD"] } ] }
-> m.json:2: sources[0].quoteAssets: coinbase needs one request for each listed market: with more than 150 markets, quotes turn stale within a round
+> m.json:2: sources[0].quoteAssets: coinbase has no request for all listed markets: with more than 150 markets, quotes turn stale within a round
 ---
 { "sources": [ { "dialect": "okx" },
 { "id": "b", "dialect": "okx", "url": "http://www.okx.com:80/x" },

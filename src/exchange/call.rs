@@ -101,6 +101,14 @@ pub struct Way {
     pub bytes: u32,
 }
 
+impl Way {
+    /// The cost of the tickers of this many markets.
+    pub fn cost_of(&self, markets: usize) -> u32 {
+        let requests = self.markets.map_or(1, |most| markets.div_ceil(most));
+        self.cost.saturating_mul(u32::try_from(requests).unwrap_or(u32::MAX))
+    }
+}
+
 /// What one request for candles may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {

@@ -114,8 +114,8 @@ impl DialectForm {
     fn check_tickers(&self, report: &mut Report) {
         use TickerField::*;
         let tickers = &self.tickers;
-        let is_there = tickers.all.is_some() || tickers.one.is_some();
-        report.expect(is_there, "tickers", "expected `all` or `one`");
+        let is_there = [&tickers.all, &tickers.several, &tickers.one].iter().any(|it| it.is_some());
+        report.expect(is_there, "tickers", "expected `all`, `several` or `one`");
         let calls = [
             ("all", &tickers.all, Values::Pages),
             ("one", &tickers.one, Values::Id),

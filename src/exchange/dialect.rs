@@ -143,14 +143,9 @@ impl Dialect {
         self.file.tickers.all.is_some()
     }
 
-    /// True if the exchange has [`Call::Several`].
-    pub fn has_several(&self) -> bool {
-        self.file.tickers.several.is_some()
-    }
-
     /// The ways to request tickers. A way is left out if its tickers lack fields that the tickers of all
-    /// markets have and `stats` does not bring. Requests for one market are a way only if there is none for
-    /// several.
+    /// markets have and `stats` does not bring. Requests for one market are a way only if the exchange does
+    /// not have [`Call::Several`]. At least one way is left.
     pub fn ways(&self) -> Vec<Way> {
         let Tickers { all, one, several, stats, .. } = &self.file.tickers;
         let way = |it: &TickerCall, markets, cost: Option<u32>, bytes| Way {
@@ -165,16 +160,23 @@ impl Dialect {
             let lacks = |field, all| has(all, field) && !has(it, field) && !comes(field);
             !fields.copied().any(|field| all.as_ref().is_some_and(|all| lacks(field, all)))
         };
-        let mut ways = Vec::new();
-        ways.extend(all.iter().map(|it| way(it, None, None, BYTES_OF_ALL)));
-        if let Some(it) = several.as_ref().filter(is_whole) {
-            let of =
-                |size: &SizeCost| way(it, Some(size.most as usize), size.cost, BYTES_OF_SEVERAL);
-            ways.extend(it.sizes.iter().map(of));
-        } else if let Some(it) = one.as_ref().filter(is_whole) {
-            ways.push(way(it, Some(1), None, BYTES_OF_ONE));
+        let of_all = all.iter().map(|it| way(it, None, None, BYTES_OF_ALL));
+        let sized =
+            |it, size: &SizeCost| way(it, Some(size.most as usize), size.cost, BYTES_OF_SEVERAL);
+        let of_several = several.iter().filter(is_whole);
+        let of_several = of_several.flat_map(|it| it.sizes.iter().map(move |size| sized(it, size)));
+        let of_one = one.iter().filter(|it| several.is_none() && is_whole(it));
+        let of_one = of_one.map(|it| way(it, Some(1), None, BYTES_OF_ONE));
+        of_all.chain(of_several).chain(of_one).collect()
+    }
+
+    /// The call for the tickers of these markets. It has only the first one if the exchange does not have
+    /// [`Call::Several`].
+    pub fn tickers_of<'i>(&self, ids: &'i [&'i str]) -> Call<'i> {
+        match self.file.tickers.several {
+            Some(_) => Call::Several { ids },
+            None => Call::Ticker { id: ids.first().copied().unwrap_or_default() },
         }
-        ways
     }
 
     /// True if the exchange has a market list. Otherwise its markets are the ones that the source
@@ -285,9 +287,8 @@ impl Dialect {
     /// Path and query of a request for a page of this call. `None` is the first page.
     ///
     /// # Panics
-    /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, for [`Call::Several`] if
-    /// [`Dialect::has_several`] is, for [`Call::Ticker`] if [`Dialect::ways`] has no such way, and for
-    /// [`Call::Stats`] if [`Dialect::has_stats`] is false.
+    /// For a call that the exchange does not have: see [`Dialect::ways`], [`Dialect::tickers_of`] and
+    /// [`Dialect::has_stats`].
     pub fn target(&self, call: &Call<'_>, next: Option<&NextPage>) -> String {
         let (interval, rows) = match call {
             Call::Candles { interval, .. } => {

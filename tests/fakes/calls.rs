@@ -80,8 +80,8 @@ fn every_call_is_understood_and_its_answer_read_digit_for_digit() {
         if dialect.tickers_at_once() {
             assert_eq!(of(ask(Call::Tickers)), ids);
         }
-        if dialect.has_several() {
-            assert_eq!(of(ask(Call::Several { ids: &ids[..25] })), ids[..25]);
+        if let several @ Call::Several { .. } = dialect.tickers_of(&ids[..25]) {
+            assert_eq!(of(ask(several)), ids[..25]);
         }
         if dialect.has_stats() {
             assert_eq!(ask(Call::Stats { id: ids[7] }).stats.len(), 1);
@@ -114,7 +114,7 @@ fn refusals_are_read_whatever_was_asked() {
         };
         let mut calls = vec![Call::Ticker { id: "A-B" }, candles, Call::Markets, Call::Time];
         calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
-        calls.extend(dialect.has_several().then_some(Call::Several { ids: &["A-B", "C-D"] }));
+        calls.push(dialect.tickers_of(&["A-B", "C-D"]));
         calls.extend(dialect.has_stats().then_some(Call::Stats { id: "A-B" }));
         for refusal in fake.refusals.iter().filter(|it| it.body.starts_with('{')) {
             for call in &calls {

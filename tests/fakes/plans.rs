@@ -39,11 +39,7 @@ fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
         };
         let (mut poll, mut cost) = (Cost { bytes: 0, units: 0 }, 0);
         for part in parts {
-            let call = match (way.markets, dialect.has_several()) {
-                (None, _) => Call::Tickers,
-                (_, true) => Call::Several { ids: part },
-                _ => Call::Ticker { id: part[0] },
-            };
+            let call = way.markets.map_or(Call::Tickers, |_| dialect.tickers_of(part));
             let asked = Asked::of(&dialect.target(&call, None));
             let (reply, charge) = (fake.answer(shop, &asked), fake.charge(&asked));
             assert_eq!(reply.status, 200, "{}", asked.target);

@@ -180,10 +180,9 @@ impl Profile {
 
     /// The cost of the dearest request without which nothing is served.
     pub fn dearest(&self) -> u32 {
-        let one = Call::Ticker { id: "" };
-        let tickers = if self.dialect.tickers_at_once() { Call::Tickers } else { one };
-        let costs = [Call::Markets, Call::Time, tickers].map(|call| self.dialect.cost(&call));
-        costs.into_iter().max().unwrap_or(1)
+        let tickers = self.dialect.ways().first().map_or(1, |way| way.cost);
+        let others = [Call::Markets, Call::Time].map(|call| self.dialect.cost(&call));
+        others.into_iter().fold(tickers, u32::max)
     }
 
     /// The symbols that the source names, as far as they are known.
@@ -203,11 +202,10 @@ impl Profile {
         let ticker_id = |symbol| listing(symbol).map_or("", |listing| &listing.ticker_id);
         let ids: Vec<&str>;
         let call = match task {
-            Task::TickersOf { symbols, .. } if self.dialect.has_several() => {
+            Task::TickersOf { symbols, .. } => {
                 ids = symbols.iter().map(|symbol| ticker_id(*symbol)).collect();
-                Call::Several { ids: &ids }
+                self.dialect.tickers_of(&ids)
             }
-            Task::TickersOf { symbols, .. } => Call::Ticker { id: ticker_id(symbols[0]) },
             Task::Stats(symbol) => Call::Stats { id: ticker_id(*symbol) },
             Task::Markets => match &self.list_ids {
                 Some(ids) => Call::MarketsOf { ids },

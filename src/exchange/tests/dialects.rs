@@ -27,6 +27,31 @@ fn a_list_of_some_markets_names_as_many_as_it_may() {
 }
 
 #[test]
+fn tickers_of_some_markets_are_requested_in_one_way_that_has_every_field() {
+    let sample = include_str!("sample.json");
+    let calls = sample.split_once("    \"stats\"").and_then(|it| it.0.split_once("\"tickers\": {"));
+    let calls = calls.expect("the calls").1;
+    let (all, one) = calls.trim().split_once('\n').expect("two lines");
+    let several = r#""several": { "call": { "target": "/t?m={ids}", "cost": 2, "items": "r{}" },
+        "sizes": [{ "most": 5 }, { "most": 9, "cost": 4 }] },"#;
+    let lacks = several.replacen("\"sizes\"", r#""fields": { "c": "last" }, "sizes""#, 1);
+    for (own, expected) in [
+        ([all, one, ""], vec![(None, 3), (Some(1), 1)]),
+        ([all, one, several], vec![(None, 3), (Some(5), 2), (Some(9), 4)]),
+        // `one` is no way beside `several`, whatever that lacks.
+        ([all, one, &lacks], vec![(None, 3)]),
+        (["", one, several], vec![(Some(5), 2), (Some(9), 4)]),
+        (["", "", several], vec![(Some(5), 2), (Some(9), 4)]),
+        (["", one, ""], vec![(Some(1), 1)]),
+    ] {
+        let text = sample.replacen(calls, &own.concat(), 1);
+        let dialect = Dialect::read("sample.json", &text).unwrap_or_else(|it| panic!("{it:?}"));
+        let ways: Vec<_> = dialect.ways().iter().map(|way| (way.markets, way.cost)).collect();
+        assert_eq!(ways, expected, "{own:?}");
+    }
+}
+
+#[test]
 fn an_id_cannot_leave_its_place_in_the_request_and_a_range_begins_with_the_epoch_at_the_earliest() {
     assert_eq!(
         BINANCE.target(&Call::Ticker { id: "A B&C=\r\nX: ü" }, None),

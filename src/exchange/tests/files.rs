@@ -220,7 +220,7 @@ fn exercise(dialect: &'static Dialect) {
         now: UnixMs(i64::MAX / 2),
     };
     let all = dialect.tickers_at_once().then_some(Call::Tickers);
-    let one = (!dialect.tickers_at_once()).then_some(Call::Ticker { id: "A B" });
+    let one = (!dialect.tickers_at_once()).then(|| dialect.tickers_of(&["A B"]));
     let stats = dialect.has_stats().then_some(Call::Stats { id: "A B" });
     let calls = [Call::Markets, Call::Time, candles];
     for call in calls.into_iter().chain(all).chain(one).chain(stats) {
