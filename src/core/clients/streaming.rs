@@ -286,9 +286,9 @@ impl Streams {
         }
     }
 
-    /// Asks again for the candles of some charts that have no series. To be called once a second.
+    /// Asks again for the candles that some charts lack. To be called once a second.
     pub fn ask_for_charts(&mut self, cx: &mut Context) {
-        let candles = self.shared.charts.without_series(&View::new(cx));
+        let candles = self.shared.charts.missing(&View::new(cx));
         cx.wish(None, Vec::new(), candles);
     }
 }
@@ -301,6 +301,8 @@ mod tests {
     use crate::core::testing::{SOURCE, list, listing};
     use crate::core::{Event, LongWork, Service};
     use crate::decimal::Decimal;
+    use crate::interval::{Interval, Stored};
+    use crate::market::SeriesKey;
     use crate::record::Ticker;
 
     /// So many markets, each with a quote, of a source that is to have one more.
@@ -316,20 +318,21 @@ mod tests {
 
     /// A client that asks for a stream of these symbols. The head is sent.
     fn open(clients: &mut Clients, symbols: &str, cx: &mut Context) -> Key {
-        open_from(None, clients, symbols, cx)
+        open_from(None, clients, &format!("symbols={symbols}"), cx)
     }
 
     fn open_from(
         peer: Option<IpAddr>,
         clients: &mut Clients,
-        symbols: &str,
+        query: &str,
         cx: &mut Context,
     ) -> Key {
         let key = clients.accept(peer, Service::Api, cx).expect("there is room");
-        let request = format!("GET /api/v1/stream?symbols={symbols} HTTP/1.1\r\nHost: h\r\n\r\n");
+        let request = format!("GET /api/v1/stream?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
         clients.handle(key, Event::Received(request.as_bytes()), cx);
         clients.work(LongWork::Requests, cx);
-        assert!(take(clients, key, cx) > 0, "a stream has a head");
+        assert!(clients.interest(key).0.to_vec().starts_with(b"HTTP/1.1 200 "));
+        take(clients, key, cx);
         key
     }
 
@@ -358,6 +361,23 @@ mod tests {
     }
 
     #[test]
+    fn the_missing_candles_of_a_chart_are_asked_for_again_also_once_its_series_is_open() {
+        let mut cx = context(1);
+        cx.stats[SOURCE].intervals = [true; 3];
+        let symbol = cx.market.catalog.known()[1];
+        let key = SeriesKey { source: SOURCE, symbol, interval: Stored::D1 };
+        let mut clients = Clients::new(None, 0, &cx);
+        open_from(None, &mut clients, "charts=A1/USDT:1M", &mut cx);
+        let slot_of = |time| key.interval.slot_of(time);
+        let month = slot_of(Interval::Month1.open_of(cx.now.unix))..slot_of(cx.now.unix);
+        let wished = |cx: &mut Context| cx.wishes.pop_front().map(|wish| wish.candles);
+        assert_eq!(wished(&mut cx), Some(vec![(key, month.clone())]));
+        assert!(cx.market.charts.open(key), "it has no candle yet");
+        clients.responses.streams.ask_for_charts(&mut cx);
+        assert_eq!(wished(&mut cx), Some(vec![(key, month)]));
+    }
+
+    #[test]
     fn each_stream_above_the_limit_has_another_one_make_room() {
         let mut cx = context(1);
         cx.config.limits.streams = 3;
@@ -365,7 +385,7 @@ mod tests {
         // The sockets of those that make room are not dropped meanwhile.
         for last in [1, 1, 1, 2, 3] {
             let peer = Some(IpAddr::from([192, 0, 2, last]));
-            open_from(peer, &mut clients, "*", &mut cx);
+            open_from(peer, &mut clients, "symbols=*", &mut cx);
             clients.work(LongWork::Streams, &mut cx);
         }
         let is_open = |it: &&Connection| matches!(it.phase, Phase::Streaming(_));

@@ -24,7 +24,7 @@ const CLOSES_A_PART: usize = 32;
 /// anyway.
 const MISSED_CLOSES: i64 = 500;
 
-/// Charts without a series that are asked for again in one second. Each costs a request or two.
+/// Charts whose missing candles are asked for again in one second. Each may cost a request or two.
 const ASKED_A_SECOND: usize = 16;
 
 /// What a look at a chart costs, in notes: its newest candle is found and rendered.
@@ -34,7 +34,7 @@ const REFRESH_COST: usize = 400;
 #[derive(Default)]
 pub struct FollowedCharts {
     all: BTreeMap<Followed, Chart>,
-    /// Behind this one, the charts without a series are asked for next.
+    /// Behind this one, the charts that lack candles are asked for next.
     asked_last: Option<Followed>,
 }
 
@@ -124,9 +124,10 @@ impl FollowedCharts {
         cost
     }
 
-    /// The candles that some of the charts without a series lack. A chart has no series if it could not be
-    /// opened yet, or was closed for another one. The series of the other charts are kept open.
-    pub fn without_series(&mut self, view: &View<'_>) -> Vec<SeriesSlots> {
+    /// The candles that some of the charts lack, in turn. A chart may lack candles that it has asked for: its
+    /// series could not be opened or was closed for another one, or the history file was not loaded. The
+    /// series of these charts stay open.
+    pub fn missing(&mut self, view: &View<'_>) -> Vec<SeriesSlots> {
         let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.all.range((behind, Bound::Unbounded));
         let mut found = Vec::new();
@@ -134,11 +135,9 @@ impl FollowedCharts {
         for (followed, _) in rest.take(4 * ASKED_A_SECOND) {
             self.asked_last = Some(*followed);
             if let Ok(key) = followed.series(view) {
-                match view.market.charts.get(key) {
-                    // A series stays open as long as somebody reads it.
-                    Some(series) => _ = series.touch(view.exchange_time(key.source)),
-                    None => found.extend(followed.missing(view, key).map(|slots| (key, slots))),
-                }
+                let series = view.market.charts.get(key);
+                series.map(|series| series.touch(view.exchange_time(key.source)));
+                found.extend(followed.missing(view, key).map(|slots| (key, slots)));
             }
             if found.len() == ASKED_A_SECOND {
                 break;
