@@ -18,6 +18,8 @@
 # Needs curl and taskset; system calls are counted by perf or strace, if one of them is installed.
 # Sends traffic only to 127.0.0.1.
 set -euo pipefail
+# A failure counts inside of $(...), too.
+shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 rounds=5

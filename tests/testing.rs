@@ -375,6 +375,37 @@ mod examples {
         text
     }
 
+    #[test]
+    fn a_marketd_that_does_not_become_ready_is_stopped() {
+        const PYTHON: &str = "import conftest, pathlib\n\
+            try: next(conftest.marketd(pathlib.Path('.'), None))\n\
+            except Exception: pass\n\
+            else: raise SystemExit('it is ready')\n";
+        const NODE: &str = "import { startMarketd } from './marketd.mjs';\n\
+            startMarketd().then(() => process.exit(1), () => process.exit());\n";
+        for (program, name, test) in [
+            (&*python(), "conftest.py", PYTHON),
+            ("node", "marketd.mjs", NODE),
+            ("sh", "marketd.sh", ". ./marketd.sh; ! marketd_start\n"),
+        ] {
+            let files = Launch::new(&[]);
+            files.file(name, helper(name));
+            files.file("pytest.py", PYTEST);
+            files.file("test.mjs", test);
+            let marketd = format!(
+                "#!/bin/sh\n[ \"$1\" != healthcheck ] || exit 1\necho $$ >pid\nexec {} \"$@\" >log 2>&1\n",
+                env!("CARGO_BIN_EXE_marketd")
+            );
+            let marketd = files.file("marketd", marketd);
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&marketd, mode).expect("it is ours");
+            run(program, &["test.mjs"], &files);
+            let pid = std::fs::read_to_string(marketd.with_file_name("pid"));
+            let is_left = pid.is_ok_and(|pid| Path::new("/proc").join(pid.trim()).exists());
+            assert!(!is_left, "{name}");
+        }
+    }
+
     /// Runs a program among these files, with marketd in its path.
     fn run(program: &str, words: &[&str], files: &Launch) {
         let path = std::env::var("PATH").unwrap_or_default();

@@ -9,11 +9,11 @@ marketd_start() {
         --address-file "$MARKETD_FOLDER/addresses" "$@" &
     MARKETD_PID=$!
     until [ -e "$MARKETD_FOLDER/addresses" ]; do
-        kill -0 "$MARKETD_PID" 2>/dev/null || return
+        kill -0 "$MARKETD_PID" 2>/dev/null || { marketd_stop; return 1; }
         sleep 0.01
     done
     MARKETD_URL=$(sed 's/.*"listen":"\([^"]*\)".*/\1/' "$MARKETD_FOLDER/addresses")
-    "${MARKETD:-marketd}" healthcheck --wait 30 "$MARKETD_URL"
+    "${MARKETD:-marketd}" healthcheck --wait 30 "$MARKETD_URL" || { marketd_stop; return 1; }
 }
 
 # marketd_wait TARGET TEXT: waits until the body has the text.
