@@ -56,14 +56,9 @@ pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     let symbol = entry.symbol;
     let quote = view.served_quote(symbol, None);
     let cache = view.until_any_poll_unless(quote.is_some_and(Quote::stale));
-    let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
     let quote = quote.map(|quote| fragment(view, quote, decimals));
-    let mut chart = Vec::with_capacity(256);
-    write_chart(&mut chart, view, symbol);
-    let mut body = Body::default();
-    body.part(Part::Catalog(catalog.version()));
-    body.part(Part::Text(&chart));
-    let mut object = Object::open(body.part(shown));
+    let mut body = Vec::with_capacity(2048);
+    let mut object = Object::open(&mut body);
     write_item(&mut object, view, &entry, decimals);
     let sources = catalog.sources_of(symbol);
     let iso = |time: Option<UnixMs>| time.map(|time| time.to_string());
@@ -71,14 +66,15 @@ pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "categories": List(catalog.categories_of(symbol).map(|category| &*category.id)),
         "sources": List(sources.iter().map(|source| view.id_of(*source))),
         "intervals": List(view.intervals(sources).map(Interval::name)),
-        "chart": Ready(&chart),
+        "chart": |out: &mut Vec<u8>| write_chart(out, view, symbol),
         "quote": quote.as_deref().map(Ready),
         "createdAt": iso(catalog.created_at(symbol)).as_deref(),
         "updatedAt": iso(catalog.updated_at(symbol)).as_deref(),
     );
     object.close();
     let key = CacheKey::new("/api/ecosystem/market/", (symbol, decimals));
-    Ok(body.send(view, responder, Head::json(None, cache), decimals.variant(), key))
+    let head = Head::json(None, cache);
+    Ok(Body::from_text(&body).send(view, responder, head, decimals.variant(), key))
 }
 
 /// Writes which candles of each interval are stored, of the first source that has any: in the history file,

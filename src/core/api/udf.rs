@@ -10,6 +10,7 @@
 use crate::core::api::body::Body;
 use crate::core::api::list::ListRequest;
 use crate::core::api::outcome::{Outcome, Prepared as _};
+use crate::core::api::quotes::missing;
 use crate::core::api::records::{TYPE, exchange, write_names};
 use crate::core::api::selection::Selection;
 use crate::core::api::view::{ApiRequest, ParamValue, View, count, items, look_up, required};
@@ -179,8 +180,7 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
 /// The quote of the market that `item` names.
 fn find_quote<'v>(view: &View<'v>, item: &[u8]) -> Result<&'v Quote, Error> {
     let (symbol, source) = find(view, item)?;
-    let quote = view.served_quote(symbol, source);
-    quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
+    view.served_quote(symbol, source).ok_or_else(|| missing(view, symbol, source))
 }
 
 /// Writes the quote of the market that `item` names, or why there is none.
