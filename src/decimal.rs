@@ -123,6 +123,13 @@ impl Decimal {
         Decimal::from_parts(if round_up { quotient + step } else { quotient }, places)
     }
 
+    /// `self * 10^places`, or `None` if its normal form has more than [`MAX_DIGITS`] digits.
+    pub fn shifted(&self, places: i32) -> Option<Decimal> {
+        let digits = self.digits(&mut itoa::Buffer::new()).to_vec();
+        let scale = i64::from(self.places()) - i64::from(places);
+        normalise(self.is_negative(), digits, scale).ok()
+    }
+
     /// Appends the text to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         if self.is_negative() {
@@ -357,6 +364,17 @@ mod tests {
         check(&"9".repeat(64), Ok(&"9".repeat(64)));
         check(&"9".repeat(65), Err(DecimalError::TooLong));
         check(&"0".repeat(300), Err(DecimalError::TooLong));
+    }
+
+    #[test]
+    fn a_shift_is_an_exponent() {
+        let long = format!("-0.{}", "7".repeat(60));
+        for text in ["0", "0.0068", "-0.5", "12", "100", "999999999999999999", &long] {
+            for places in [-70, -2, 0, 2, 62, 70] {
+                let shifted = Decimal::parse(format!("{text}e{places}").as_bytes()).ok();
+                assert_eq!(decimal(text).shifted(places), shifted, "{text} {places}");
+            }
+        }
     }
 
     #[test]

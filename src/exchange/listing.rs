@@ -10,7 +10,7 @@ use super::fields::{Constants, TableOf};
 use super::json::Raw;
 use super::shape::ItemFields;
 use super::sink::Sink;
-use super::value::{decimal, hundredth, name, text, unsigned, word};
+use super::value::{decimal, name, text, unsigned, word};
 use crate::config::forms::{TextForm, form, name as name_of, plain};
 use crate::config::members::{count, members, names, texts};
 use crate::record::{Bounds, MarketInfo, MarketRules};
@@ -266,7 +266,7 @@ fn rules(
     let fee = |field, label| {
         let fee = decimal(fields.get(field)).map_err(|fault| (label, fault))?;
         Ok(match form.fees {
-            FeeUnit::Percent => fee.and_then(|fee| hundredth(&fee)),
+            FeeUnit::Percent => fee.and_then(|fee| fee.shifted(-2)),
             FeeUnit::Fraction => fee,
         })
     };

@@ -11,7 +11,7 @@ use super::json::Raw;
 use super::listing::ListingForm;
 use super::shape::{ItemFields, ItemForm};
 use super::sink::Sink;
-use super::value::{Unit, amount, decimal, name, time, times_hundred};
+use super::value::{Unit, amount, decimal, name, time};
 use crate::config::forms::STORED;
 use crate::config::members::{Named as _, count, members, names};
 use crate::record::{Candle, Stats, Ticker};
@@ -107,7 +107,7 @@ fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
     let sent = time(fields.get(Time), known.unit).unwrap_or_default();
     let percentage = match signed(Percentage, "percentage")? {
         Some(percentage) => Some(percentage),
-        None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),
+        None => signed(Ratio, "percentage")?.and_then(|ratio| ratio.shifted(2)),
     };
     Ok(Ticker {
         last: amount(fields, Last)?.ok_or((Last.name(), ItemFault::Missing))?,

@@ -98,16 +98,6 @@ pub(super) fn amount(
     unsigned(fields.get(field)).map_err(|fault| (field.name(), fault))
 }
 
-/// `number * 100`.
-pub(super) fn times_hundred(number: &Decimal) -> Option<Decimal> {
-    number.percent_of(&Decimal::from(1), number.places())
-}
-
-/// `number / 100`.
-pub(super) fn hundredth(number: &Decimal) -> Option<Decimal> {
-    number.percent_of(&Decimal::from(10_000), number.places() + 2)
-}
-
 /// The time in a value; `None` if unknown.
 pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, ItemFault> {
     let Some(text) = plain(raw, ItemFault::NotATime)? else {
@@ -200,21 +190,6 @@ mod tests {
         }
         assert_eq!(unsigned(Raw::Text(b"-0.01")), Err(ItemFault::Negative));
         assert_eq!(unsigned(Raw::Text(b"-0.00")), Ok(Some(Decimal::ZERO)));
-    }
-
-    #[test]
-    fn ratios_and_percents_are_shifted_exactly() {
-        let check = |text: &str, hundredfold: &str, part: &str| {
-            let number = Decimal::parse(text.as_bytes()).expect("a number");
-            let shown = |number: Option<Decimal>| number.expect("it fits").to_string();
-            assert_eq!(shown(times_hundred(&number)), hundredfold);
-            assert_eq!(shown(hundredth(&number)), part);
-        };
-        check("0.0068", "0.68", "0.000068");
-        check("-0.5", "-50", "-0.005");
-        check("12", "1200", "0.12");
-        check("0", "0", "0");
-        check("0.123456789012", "12.3456789012", "0.00123456789012");
     }
 
     #[test]

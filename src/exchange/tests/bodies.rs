@@ -47,6 +47,7 @@ sample | tickers | GOOD last=2; BAD: ask WrongType | {"result":{"list":{"BAD":{"
 sample | tickers | GOOD last=2; BAD: bid WrongType | {"result":{"list":{"BAD":{"c":["1"],"b":5},"GOOD":{"c":["2"]}}}}
 sample | tickers | GOOD last=2; BAD: ask WrongType | {"result":{"list":{"BAD":{"c":["1"],"a":[["5"]]},"GOOD":{"c":["2"]}}}}
 sample | tickers | GOOD last=2; BAD: ask NotANumber | {"result":{"list":{"BAD":{"c":["1"],"a":[NaN]},"GOOD":{"c":["2"]}}}}
+sample | tickers | LONG last=2 percentage=1.234567890123456789012 | {"result":{"list":{"LONG":{"c":["2"],"ratio":0.01234567890123456789012}}}}
 sample | tickers | GOOD last=2; BAD: percentage NotANumber | {"result":{"list":{"BAD":{"c":["1"],"ratio":"much"},"GOOD":{"c":["2"]}}}}
 sample | tickers | GOOD last=2; BAD: last WrongType | {"result":{"list":{"BAD":{"c":["1"],"c":7},"GOOD":{"c":["2"]}}}}
 # A single ticker has the id that was asked for, and so have figures of 24 hours.
