@@ -29,7 +29,7 @@ use crate::record::{Bounds, MarketRules};
 use crate::time::UnixMs;
 use std::mem::take;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest id that is made of a file's name.
@@ -386,7 +386,7 @@ impl SourceConfig {
 /// The id of a source whose dialect is this file: its name without the ending.
 fn id_of_file(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
     let stem = stem.to_ascii_lowercase();
     let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
     stem.chars().map(plain).take(ID_CHARS).collect()

@@ -11,10 +11,11 @@ use super::endpoint::{EndpointSpec, KeyForm, PagesForm};
 use super::fields::{TableOf, names_of};
 use super::listing::ListingField;
 use super::path::Form;
-use super::prices::{CandleField, TickerField};
+use super::prices::{Archive, CandleField, TickerField};
 use crate::config::members::Named;
 use crate::config::values::read_text;
 use crate::config::{ConfigFault, Report, SourceConfig};
+use crate::interval::Stored;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -162,6 +163,14 @@ impl DialectForm {
 
     fn check_candles(&self, report: &mut Report) {
         let candles = &self.candles;
+        if let Some(Archive { call, behind }) = &candles.archive {
+            use PlaceholderName::{Back, From, To};
+            let has_range = call.target.placeholders().any(|it| matches!(it, From | To | Back));
+            let message = "expected {from}, {to} or {back}: an archive is asked for a range";
+            report.expect(has_range, "candles.archive.call.target", message);
+            let message = "expected a number for one of `candles.intervals` at least";
+            report.expect(!behind.is_empty(), "candles.archive.behind", message);
+        }
         let archive = candles.archive.as_ref();
         let archive = archive.map(|archive| (&archive.call, "candles.archive.call"));
         for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
@@ -202,6 +211,7 @@ impl DialectForm {
             let message = "expected `call` and `fields`, or none of them and `pair`";
             return report.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
+        report.expect(!markets.pair.is_empty(), "markets.pair", "expected one form at least");
         self.check_call(call, "markets.call", Values::Pages, report);
         expect_list(call, "markets.call.items", report);
         if let Some(several) = &markets.several {
@@ -265,6 +275,8 @@ impl DialectForm {
     /// Reports members that have no effect.
     fn check_unread(&self, report: &mut Report) {
         let DialectForm { tickers, candles, markets, errors, .. } = self;
+        let of_intervals = |member| Stored::ALL.map(|it| format!("candles.{member}.{}", it.name()));
+        let is_named = of_intervals("intervals").map(|member| report.is_given(&member));
         let mut expect = |is_read: bool, member: &str, needs: &str| {
             if !is_read && report.is_given(member) {
                 report.fault(member, format!("nothing reads it: {needs}"));
@@ -272,6 +284,11 @@ impl DialectForm {
         };
         for name in ["errors.ok", "errors.message", "errors.rateLimited", "errors.unknownMarket"] {
             expect(errors.code.is_some(), name, "there is no `errors.code`");
+        }
+        for member in ["rows", "depth", "archive.behind"] {
+            for (member, is_named) in of_intervals(member).iter().zip(is_named) {
+                expect(is_named, member, "`candles.intervals` has no such interval");
+            }
         }
         let calls = [&tickers.all, &tickers.one, &tickers.several, &tickers.stats];
         let calls = || calls.into_iter().flatten();

@@ -182,6 +182,17 @@ impl EndpointSpec {
     }
 }
 
+/// A code of a refusal, or words that a refusal has.
+const CODE: TextForm<String> = form("a code, or words between two *", |text| {
+    let words = words_of(text).unwrap_or(text);
+    plain(text, !words.is_empty() && (words != text || !text.starts_with('*')))
+});
+
+/// The words in a pattern of refusals, if it is no code.
+fn words_of(pattern: &str) -> Option<&str> {
+    pattern.strip_prefix('*')?.strip_suffix('*')
+}
+
 members! {
     /// Where an exchange says that it refuses, and how.
     pub(super) struct Refusal {
@@ -193,9 +204,9 @@ members! {
         /// Where the message is.
         message: Option<Path> = None, "message";
         /// Codes for too many requests. `*words*` stands for a code or a message that has these words.
-        rate_limited: Vec<Box<str>> = Vec::new(), "rateLimited";
+        rate_limited: Vec<String> = Vec::new(), "rateLimited" CODE;
         /// Codes for an unknown market, in the same way.
-        unknown_market: Vec<Box<str>> = Vec::new(), "unknownMarket";
+        unknown_market: Vec<String> = Vec::new(), "unknownMarket" CODE;
         /// What the status of a response means.
         statuses: Statuses = Statuses::default(), "statuses";
     }
@@ -261,11 +272,8 @@ impl Refusal {
         });
         let texts = [Some(&code), message.as_ref()];
         let has = |words: &str| texts.iter().flatten().any(|text| text.contains(words));
-        let fits = |pattern: &str| match pattern.strip_prefix('*') {
-            Some(words) => has(words.strip_suffix('*').unwrap_or(words)),
-            None => pattern == code,
-        };
-        let is = |patterns: &[Box<str>]| patterns.iter().any(|pattern| fits(pattern));
+        let fits = |pattern: &String| words_of(pattern).map_or(*pattern == code, has);
+        let is = |patterns: &[String]| patterns.iter().any(fits);
         let kind = match () {
             () if is(&self.rate_limited) => RefusalKind::RateLimited,
             () if is(&self.unknown_market) => RefusalKind::UnknownMarket,

@@ -254,7 +254,8 @@ impl MemberTable {
         let (mut tag, mut kinds) = (None, Entries::new());
         for (name, member) in members {
             report.place(&member.path, member.offset);
-            if kinds.iter().any(|(known, _)| **known == *name) {
+            let is_tag = name == BY && tag.is_some();
+            if is_tag || kinds.iter().any(|(known, _)| **known == *name) {
                 report.fault(&member.path, "given twice");
             }
             if name.starts_with('{') && !ASSETS.contains(&&*name) {

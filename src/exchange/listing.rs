@@ -81,7 +81,7 @@ members! {
         /// The form of the list's ids in tickers and in calls, if it is another one: `t{id}`.
         id: Option<String> = None, "id" ID_FORM;
         /// The name in requests of candles, made of both assets as the exchange writes them.
-        candle_id: Option<Pair> = None, "candleId";
+        candle_id: Option<String> = None, "candleId" MADE_FORM;
         /// The statuses of a market that trades.
         open: Vec<Box<str>> = Vec::new(), "open";
         /// Forms of `pair`. The first one that fits is used: `{quote}-{base}`, `t{base:3}{quote:3}`,
@@ -96,7 +96,7 @@ members! {
         kinds: Vec<Box<str>> = Vec::new(), "kinds";
         /// The ends of the ids of markets to skip (dark pools of Kraken), or their beginnings:
         /// `f*`.
-        skipped: Vec<Box<str>> = Vec::new(), "skipped";
+        skipped: Vec<String> = Vec::new(), "skipped" SKIPPED;
         /// The unit of fees.
         fees: FeeUnit = FeeUnit::Fraction, "fees";
     }
@@ -146,8 +146,7 @@ impl ListingForm {
         let form = self.several.as_ref().filter(|it| (1..=most(it)).contains(&symbols.len()))?;
         let id = |symbol: &String| {
             let (base, quote) = symbol.split_once('/')?;
-            let id = form.ids.replacen("{base}", &self.own(base), 1);
-            Some(id.replacen("{quote}", &self.own(quote), 1))
+            Some(made(&form.ids, &self.own(base), &self.own(quote)))
         };
         symbols.iter().map(id).collect()
     }
@@ -160,10 +159,10 @@ impl ListingForm {
     /// A market that is in no list.
     pub(super) fn unlisted(&self, base: &str, quote: &str) -> MarketInfo {
         let (own_base, own_quote) = (self.own(base), self.own(quote));
-        let id = |pair: &Pair| pair.join(&own_base, &own_quote).into();
+        let id = self.pair.first().map(|pair| pair.join(&own_base, &own_quote));
         MarketInfo {
-            ticker_id: self.pair.first().map(id).unwrap_or_default(),
-            candle_id: self.candle_id.as_ref().map(id),
+            ticker_id: id.unwrap_or_default().into(),
+            candle_id: self.candle_id.as_ref().map(|it| made(it, &own_base, &own_quote).into()),
             base: base.into(),
             quote: quote.into(),
             active: true,
@@ -206,7 +205,7 @@ fn market(id: &str, fields: &ItemFields<'_>, form: &ListingForm) -> Result<Marke
         other => Some(name(other).map_err(|fault| ("candleId", fault))?),
     };
     let (base, quote) = assets(fields, form)?;
-    let made = form.candle_id.as_ref().map(|form| form.join(&base, &quote));
+    let made = form.candle_id.as_ref().map(|form| made(form, &base, &quote));
     let common = |asset: Cow<'_, str>| -> Box<str> {
         match form.renamed.get(&*asset) {
             Some(common) => common.as_str().into(),
@@ -339,11 +338,23 @@ pub(super) const ID_FORM: TextForm<String> = form("a form like \"t{id}\"", |text
     plain(text, !format!("{front}{behind}").contains(['{', '}']))
 });
 
+/// Markets to skip.
+const SKIPPED: TextForm<String> =
+    form("the end of an id, or its beginning with a * behind it", |text| {
+        let part = text.strip_suffix('*').unwrap_or(text);
+        plain(text, !part.is_empty() && !part.contains('*'))
+    });
+
 /// A form of an id that is made of both assets. Nothing needs to split it again.
 pub(super) const MADE_FORM: TextForm<String> = form("a form like \"{base}{quote}\"", |text| {
     let rest = text.replacen("{base}", "", 1).replacen("{quote}", "", 1);
     plain(text, rest.len() + "{base}{quote}".len() == text.len() && !rest.contains(['{', '}']))
 });
+
+/// The id of a market in a form of [`MADE_FORM`].
+fn made(form: &str, base: &str, quote: &str) -> String {
+    form.replacen("{base}", base, 1).replacen("{quote}", quote, 1)
+}
 
 // The form of most exchanges.
 texts!(Pair, "{base}/{quote}");

@@ -111,6 +111,8 @@ impl<T> Limits for TextForm<T> {
             "an asset of 1 to 20 A-Z and 0-9" => "^[A-Z0-9]{1,20}$",
             "a form like \"t{id}\"" => "[{]id[}]",
             "a form like \"{base}{quote}\"" => "[{]base[}]",
+            "the end of an id, or its beginning with a * behind it" => "^[^*]+[*]?$",
+            "a code, or words between two *" => "^([^*].*|[*].+[*])$",
             "http://HOST or https://HOST" => "^[Hh][Tt][Tt][Pp][Ss]?://",
             "printable characters of ASCII" => "^[ -~]*$",
             "the characters of a path and a query" => "^[A-Za-z0-9._~!$&'()*+,;=:@/?%-]*$",

@@ -56,6 +56,9 @@ fn the_dialect_of_a_source_may_be_a_file() {
     };
     assert!(fault.contains("dialects.json:2: sources[1].dialect: "), "{fault}");
     assert!(fault.contains("no.json\": cannot be read: "), "{fault}");
+    // Without a name in front of the ending, the ending is the name.
+    let id = |file| SourceConfig::new(file).id;
+    assert_eq!([id("./.json"), id("a/B_c.json")], ["-json", "b-c"]);
     let twice = ["--source", &fine, "--source", &format!("{}=http://10.0.0.1", &*fine)];
     let found = loaded(&twice, &[]);
     let [one, two] = &found.config.sources[..] else {

@@ -64,6 +64,21 @@ null, "volume" | "low", "volume" | ...candles.fields: two members are `low`
 , "volume", "closed"] | , "volume"] | ...nothing reads it: no column is `closed`
 "XBT": "BTC" | "XBT": "b/c" | ...expected an asset of 1 to 20 A-Z and 0-9, found "b/c"
 "XBT": "BTC" | "XBT": "XBT" | ...
+# What takes every market or every error, and none.
+"skipped": [".d"] | "skipped": [""] | ...markets.skipped[0]: expected the end of an id, or its beginning with a * behind it, found ""
+"skipped": [".d"] | "skipped": [".d", "*"] | ...markets.skipped[1]: expected the end of an id, or its beginning with a * behind it, found "*"
+"skipped": [".d"] | "skipped": ["*.d"] | ...markets.skipped[0]: expected the end of an id, or its beginning with a * behind it, found "*.d"
+"rateLimited": ["E7"] | "rateLimited": ["*"] | ...errors.rateLimited[0]: expected a code, or words between two *, found "*"
+["E:Unknown market"] | ["**"] | ...errors.unknownMarket[0]: expected a code, or words between two *, found "**"
+"fees": "percent", | + "pair": [], | ...markets.pair: expected one form at least
+"$by": "kind" | "$by": "kind", "$by": "kind" | ...markets.fields.rules."$by": given twice
+# An archive has other candles than the other endpoint, of the same intervals.
+{ "1m": 100, "1h": 50, "1d": 25 } | {} | ...candles.archive.behind: expected a number for one of `candles.intervals` at least
+"1h": "3600", |  | ...candles.archive.behind.1h: nothing reads it: `candles.intervals` has no such interval
+&from={from}&to={to}&n={slots}&{from iso}--{to iso} | &n={limit} | ...candles.archive.call.target: expected {from}, {to} or {back}: an archive is asked for a range
+# The name in calls for candles is never split.
+"fees": "percent", | + "candleId": "{base}{quote}", | ok
+"fees": "percent", | + "candleId": "{base:3}-{quote}", | ...markets.candleId: expected a form like "{base}{quote}", found "{base:3}-{quote}"
 # A key has a field of its own.
 "left": "x-left" }, | + "key": { "header": "authorization", "prefix": "Bearer " }, | ok
 "left": "x-left" }, | + "key": {}, | 4: key.header: missing, expected the name of a header field in lower case
