@@ -6,18 +6,15 @@
 
 mod report;
 
-use self::report::{Kept, ProbeReport, SHOWN, is_absurd, or_null, say, symbol};
+use self::report::{CANDLES, Kept, ProbeReport, SHOWN, is_absurd, or_null, say, symbol};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
 use crate::exchange::{Call, Dialect, NextPage, Reading};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{MarketInfo, Ticker};
 use crate::time::{TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// How many candles a request asks for.
-const CANDLES: i64 = 10;
 
 /// A clock that is further away than this has probably another unit than the dialect says.
 const DAY_MS: i64 = 86_400_000;
@@ -47,6 +44,7 @@ pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> 
         used: None,
         has_witness: false,
         bodies: &options.bodies,
+        read: vec![false; options.bodies.len()],
     };
     probe.run();
     let what = "nothing tells the exchange's time: its time call fails or takes too long, and no answer \
@@ -75,6 +73,8 @@ struct Probe<'c> {
     /// The recorded bodies to read instead of asking the exchange: the name of the call, and the
     /// body.
     bodies: &'c [(String, String)],
+    /// For each recorded body, true if it was read.
+    read: Vec<bool>,
 }
 
 impl Probe<'_> {
@@ -86,13 +86,15 @@ impl Probe<'_> {
         let has_proxy = self.source.proxy.is_some();
         self.report.doubt(has_proxy, "the proxy of the environment is not used by this probe");
         self.clock();
-        let market = match self.markets() {
-            Some(market) => market,
-            None if self.bodies.is_empty() => return,
+        let mut markets = self.markets();
+        if markets.is_empty() {
+            if self.bodies.is_empty() {
+                return;
+            }
             // The recorded bodies may be of any market.
-            None => MarketInfo::default(),
-        };
-        let ticker = self.ticker(&market);
+            markets.push(MarketInfo::default());
+        }
+        let (market, ticker) = (&markets[0], self.tickers(&markets));
         let stats = Call::Stats { id: &market.ticker_id };
         if self.dialect.has_stats()
             && let Some((_, kept)) = self.ask(&stats)
@@ -105,9 +107,15 @@ impl Probe<'_> {
         }
         for interval in Stored::ALL {
             match self.dialect.has_interval(interval) {
-                true => self.candles(&market, interval),
+                true => self.candles(market, interval, 0),
                 false => say!(self.report, "\ncandles {}: the exchange has none", interval.name()),
             }
+            let behind = self.dialect.archive_behind(interval).filter(|_| self.bodies.is_empty());
+            behind.into_iter().for_each(|behind| self.candles(market, interval, behind.into()));
+        }
+        for ((call, _), _) in self.bodies.iter().zip(&self.read).filter(|(_, is_read)| !**is_read) {
+            let why = "nothing reads it: no request, or that of another --body";
+            self.report.fail(&format!("--body {call}"), why);
         }
     }
 
@@ -196,13 +204,14 @@ impl Probe<'_> {
     }
 
     /// The recorded body of a call.
-    fn recorded(&self, call: &Call<'_>) -> Option<Fetched> {
-        let body = self.bodies.iter().find(|(name, _)| name == name_of(call))?;
+    fn recorded(&mut self, call: &Call<'_>) -> Option<Fetched> {
+        let at = self.bodies.iter().position(|(name, _)| name == name_of(call))?;
+        self.read[at] = true;
         Some(Fetched {
             status: 200,
             field: None,
             date: None,
-            body: body.1.clone().into_bytes(),
+            body: self.bodies[at].1.clone().into_bytes(),
             sent: self.fetcher.now(),
             took: Duration::ZERO,
         })
@@ -233,46 +242,35 @@ impl Probe<'_> {
         }
     }
 
-    /// Requests the market list. Returns the market that the next requests are for.
-    fn markets(&mut self) -> Option<MarketInfo> {
+    /// Requests the market list. Returns the market that the next requests are for, and another one for
+    /// requests of several markets.
+    fn markets(&mut self) -> Vec<MarketInfo> {
         // Like a source: requests the named markets if the dialect can name them in a request, or
         // else all.
         let is_named = self.bodies.is_empty() && self.source.quote_assets.is_empty();
         let ids = self.dialect.list_ids(&self.source.symbols).filter(|_| is_named);
         let named = ids.and_then(|ids| self.ask(&Call::MarketsOf { ids: &ids }));
-        let (_, kept) = named.or_else(|| self.ask(&Call::Markets))?;
-        let active = kept.markets.iter().filter(|market| market.active).count();
-        say!(self.report, "  markets: {}, {active} of them active", kept.markets.len());
-        for market in kept.markets.iter().take(SHOWN) {
-            let status = if market.active { "active" } else { "not active" };
-            say!(self.report, "    {} is {}, {status}", symbol(market), market.ticker_id);
-        }
+        let Some((_, kept)) = named.or_else(|| self.ask(&Call::Markets)) else {
+            return Vec::new();
+        };
+        self.report.judge_markets(&kept);
         let assets = |it: &MarketInfo| [it.base.to_string(), it.quote.to_string()];
         let ids = kept.markets.iter().map(|market| (market.ticker_id.to_string(), assets(market)));
         self.listed = ids.collect();
-        let what = "no market is active: check markets.open and the field `status`";
-        self.report.doubt(active == 0, what);
-        let mut odd = kept.odd();
-        if let Some(first) = odd.next() {
-            let count = 1 + odd.count();
-            let what = format_args!("{count} have names that are no symbols, and are skipped");
-            self.report.wrong(format_args!("{what}: {first}"));
-        }
         self.round(&kept.markets);
         let wanted = self.source.symbols.first();
         let is_wanted = |market: &&MarketInfo| match wanted {
             Some(wanted) => symbol(market) == *wanted,
             None => market.active,
         };
-        let found = kept.markets.iter().find(is_wanted).cloned();
-        match &found {
-            Some(market) => self.report.explain(&kept, "id", &market.ticker_id),
-            None => {
-                let what = wanted.map_or("an active one", String::as_str);
-                self.report.fail("the market", format_args!("{what} is not in the list"));
-            }
-        }
-        found
+        let Some(found) = kept.markets.iter().find(is_wanted) else {
+            let what = wanted.map_or("an active one", String::as_str);
+            self.report.fail("the market", format_args!("{what} is not in the list"));
+            return Vec::new();
+        };
+        self.report.explain(&kept, "id", &found.ticker_id);
+        let is_other = |it: &&MarketInfo| it.active && it.ticker_id != found.ticker_id;
+        [Some(found), kept.markets.iter().find(is_other)].into_iter().flatten().cloned().collect()
     }
 
     /// Judges how long a round of quotes takes, if each market is requested by itself.
@@ -300,14 +298,32 @@ impl Probe<'_> {
         }
     }
 
-    fn ticker(&mut self, market: &MarketInfo) -> Option<Ticker> {
-        let id = &*market.ticker_id;
-        let call = match self.dialect.tickers_at_once() {
-            true => Call::Tickers,
-            false => Call::Ticker { id },
-        };
-        let (fetched, kept) = self.ask(&call)?;
-        say!(self.report, "  tickers: {}", kept.tickers.len());
+    /// Makes each call that polls of quotes make. Returns the ticker of the first market.
+    fn tickers(&mut self, markets: &[MarketInfo]) -> Option<Ticker> {
+        let ways = self.dialect.ways();
+        let most = ways.iter().filter_map(|way| way.markets).max();
+        let ids = markets.iter().map(|market| &*market.ticker_id);
+        let ids: Vec<&str> = ids.take(most.unwrap_or(1)).collect();
+        let all = self.dialect.tickers_at_once().then_some(Call::Tickers);
+        let some = most.map(|_| self.dialect.tickers_of(&ids));
+        let calls = all.into_iter().chain(some);
+        calls.fold(None, |first, call| {
+            let ticker = self.ticker(ids[0], &call);
+            first.or(ticker)
+        })
+    }
+
+    fn ticker(&mut self, id: &str, call: &Call<'_>) -> Option<Ticker> {
+        let (fetched, kept) = self.ask(call)?;
+        let count = kept.tickers.len();
+        say!(self.report, "  tickers: {count}");
+        if let Call::Several { ids } = call
+            && count < ids.len()
+            && self.bodies.is_empty()
+        {
+            let what = "tickers came: check the target and `between`";
+            self.report.wrong(format_args!("{count} of {} {what}", ids.len()));
+        }
         let is_it = |(found, _): &&(String, Ticker)| id.is_empty() || found == id;
         let Some((id, ticker)) = kept.tickers.iter().find(is_it) else {
             let firsts = |ids: &mut dyn Iterator<Item = &String>| {
@@ -324,14 +340,14 @@ impl Probe<'_> {
             self.report.fail("the ticker", why);
             return None;
         };
-        let wanted = if call == Call::Tickers { &**id } else { "" };
+        let wanted = if let Call::Ticker { .. } = call { "" } else { id };
         self.report.explain(&kept, "id", wanted);
         let time = ticker.timestamp.or(kept.stamp);
         let ticker = Ticker { timestamp: time, ..ticker.clone() };
         self.report.judge_ticker("read", &ticker);
         let what =
             "no time is at `stamp`: it is read outside of the items, or as a member among them";
-        self.report.doubt(time.is_none() && self.dialect.has_stamp(&call), what);
+        self.report.doubt(time.is_none() && self.dialect.has_stamp(call), what);
         let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
         if age.abs() > DAY_MS && self.bodies.is_empty() || time.is_some_and(is_absurd) {
             let what = "is more than a day away from the clock: check tickers.time";
@@ -340,9 +356,10 @@ impl Probe<'_> {
         Some(ticker)
     }
 
-    fn candles(&mut self, market: &MarketInfo, interval: Stored) {
+    /// Requests the candles of ten slots, this many slots ago.
+    fn candles(&mut self, market: &MarketInfo, interval: Stored, behind: i64) {
         let now = UnixMs(self.fetcher.now().unix.0 + self.offset_ms);
-        let (length, newest) = (interval.length_ms(), interval.slot_of(now));
+        let (length, newest) = (interval.length_ms(), interval.slot_of(now) - behind);
         let (from, to) = (UnixMs((newest - CANDLES) * length), UnixMs((newest - 1) * length));
         let call = Call::Candles {
             id: market.candle_id.as_deref().unwrap_or(&market.ticker_id),
@@ -354,35 +371,12 @@ impl Probe<'_> {
         let Some((_, kept)) = self.ask(&call) else {
             return;
         };
-        let (name, rows) = (interval.name(), &kept.candles);
-        let is_recorded = !self.bodies.is_empty();
-        let within = rows.iter().filter(|row| (from..=to).contains(&row.open_time)).count();
-        let count = rows.len();
-        say!(self.report, "  candles {name}: {count}, {within} of the {CANDLES} asked for");
-        let time = |candle: &&Candle| candle.open_time;
-        let ends = rows.iter().min_by_key(time).zip(rows.iter().max_by_key(time));
-        let Some((first, last)) = ends else {
-            return self.report.wrong("no candle: check the target, its ends, and candles.time");
-        };
-        let Candle { open_time: at, open, high, low, close, volume } = last;
-        say!(self.report, "  from {} to {at}", first.open_time);
-        self.report.explain(&kept, "", "");
-        let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
-        say!(self.report, "  read, the newest: {at} {row}");
-        let is_between = |row: &Candle| row.open_time.0 % length != 0;
-        let is_odd = |row: &Candle| {
-            [&row.open, &row.close].iter().any(|it| **it < row.low || **it > row.high)
-        };
-        let what = "some do not begin at the interval's slots: check intervals and candles.time";
-        self.report.doubt(rows.iter().any(is_between), what);
-        let what = "none is of the range that was asked for: check the target and candles.time";
-        self.report.doubt(within == 0 && !is_recorded, what);
-        if let Some(row) = rows.iter().find(|row| is_absurd(row.open_time)) {
-            let what = "the open time is of no exchange: check candles.time";
-            self.report.wrong(format_args!("{}: {what}", row.open_time));
+        if behind > 0 && kept.candles.is_empty() {
+            return say!(self.report, "  no candle: perhaps the market is younger");
         }
-        let what = "some open or close is not between low and high: check the columns";
-        self.report.doubt(rows.iter().any(is_odd), what);
+        // The time of a recording is not known.
+        let asked = self.bodies.is_empty().then_some((from, to));
+        self.report.judge_candles(&kept, interval, asked);
     }
 }
 

@@ -20,6 +20,7 @@ fn ticker() -> String {
 fn answer(asked: &Asked) -> Reply {
     match asked.path() {
         "/api/v3/time" => Reply::json(format!(r#"{{"serverTime":{NOW}}}"#)),
+        "/api/v3/ticker/24hr" if asked.param("symbol").is_some() => Reply::json(ticker()),
         "/api/v3/ticker/24hr" => Reply::json(format!("[{}]", ticker())),
         "/api/v3/exchangeInfo" if asked.param("symbols").is_some_and(|it| it.contains("NOSUCH")) => {
             Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#)
@@ -68,6 +69,7 @@ fn it_shows_each_field_beside_what_was_sent() {
         "    last           64000.50\n",
         "    baseVolume     12.50\n",
         "    open           (nothing)\n",
+        "GET /api/v3/ticker/24hr?symbol=BTCUSDT (costs 1)",
         "read: last 64000.5, bid 64000, ask 64001, bidVolume null, askVolume null, open null, high 65000",
         "candles 1h: 1, 1 of the 10 asked for",
         "open 1 high 4 low 0.5 close 2.5 volume 9",
@@ -139,6 +141,35 @@ fn it_tells_what_is_wrong_with_a_dialect() {
 }
 
 #[test]
+fn it_asks_for_several_markets_and_for_old_candles() {
+    let text = std::fs::read_to_string(MEXC).expect("a dialect of this build");
+    let several = r#""several": { "call": { "target": "/both?of={ids}", "items": "[]" },
+        "sizes": [{ "most": 5 }] }, "one": {"#;
+    let archive = r#""archive": { "call": { "target": "/old/{id}?startTime={from}", "items": "[]" },
+        "behind": { "1h": 500 } }, "intervals": {"#;
+    let text = text.replacen("\"one\": {", several, 1).replacen("\"intervals\": {", archive, 1);
+    let answers = |asked: &Asked| match asked.path() {
+        "/both" => Reply::json(format!("[{}]", ticker())),
+        "/old/BTCUSDT" => answer(&Asked::of(&asked.target.replace("/old/BTCUSDT", "/api/v3/klines"))),
+        _ => answer(asked),
+    };
+    let exchange = FakeExchange::start(answers);
+    let source = format!("{}={}", file("both.json", &text), exchange.url());
+    let (code, text) = probe_with(&source, &[]);
+    assert_eq!(code, 0, "{text}");
+    for line in [
+        "GET /both?of=BTCUSDT,X (costs 1)",
+        "LOOKS WRONG: 1 of 2 tickers came: check the target and `between`",
+        // 510 hours before the fake's clock.
+        "GET /old/BTCUSDT?startTime=1713931200000 (costs 1)",
+        "  from 2024-04-24T04:00:00.000Z to 2024-04-24T04:00:00.000Z\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert_eq!(text.matches("/old/").count(), 1, "{text}");
+}
+
+#[test]
 fn what_looks_wrong_fails_a_strict_probe() {
     let exchange = FakeExchange::start(answer);
     let source = format!("mexc={}", exchange.url());
@@ -173,6 +204,14 @@ fn recorded_bodies_are_read_without_an_exchange() {
     let old = format!("tickers={}", file("old.json", &format!("[{old}]")));
     let (code, text) = probe_with("mexc=http://127.0.0.1:1", &["--strict", "--body", &old]);
     assert!(code == 1 && text.contains("timestamp 1970-01-20T"), "{text}");
+    // What nothing reads is told: the exchange has no such call, and one body is enough for a call.
+    for unread in [format!("stats={}", bodies[0]), flags[2].to_owned()] {
+        let flags = [&flags[1..], &["--body", &unread]].concat();
+        let (code, text) = probe_with("mexc=http://127.0.0.1:1", &flags);
+        let what = unread.split_once('=').expect("a call").0;
+        let told = format!("CANNOT BE READ: --body {what}: nothing reads it");
+        assert!(code == 1 && text.contains(&told), "{text}");
+    }
     let (code, text) = probe_with("mexc", &["--body", "trades=/dev/null"]);
     assert!(code == 2 && text.contains("expected CALL=FILE"), "{text}");
 }

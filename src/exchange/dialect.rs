@@ -10,7 +10,7 @@ use super::fields::{Constants, MemberTable, TableOf};
 use super::json::Raw;
 use super::listing::ListingForm;
 use super::path::{Step, find};
-use super::prices::{Archive, Candles, TickerField};
+use super::prices::{Candles, TickerField};
 use super::shape::ItemForm;
 use super::value::Unit;
 use crate::config::forms::{SOURCE_ID, URL};
@@ -244,6 +244,11 @@ impl Dialect {
         }
     }
 
+    /// How many slots ago a range must begin to be requested from the archive, if there is one.
+    pub fn archive_behind(&self, interval: Stored) -> Option<u32> {
+        self.file.candles.archive.as_ref()?.behind.get(&interval).copied()
+    }
+
     /// The cost of this call.
     ///
     /// # Panics
@@ -338,11 +343,8 @@ impl Dialect {
         match call {
             Call::Candles { interval, from, now, .. } => {
                 let age = (*now - *from) / interval.length_ms();
-                let is_old = |archive: &&Archive| {
-                    let behind = archive.behind.get(interval);
-                    behind.is_some_and(|behind| age >= i64::from(*behind))
-                };
-                let archive = self.file.candles.archive.as_ref().filter(is_old);
+                let is_old = self.archive_behind(*interval).is_some_and(|it| age >= it.into());
+                let archive = self.file.candles.archive.as_ref().filter(|_| is_old);
                 archive.map_or(&self.file.candles.call, |archive| &archive.call)
             }
             // An exchange without a list gets any request that it answers.

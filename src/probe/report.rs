@@ -3,6 +3,7 @@
 use crate::config::Secret;
 use crate::decimal::Decimal;
 use crate::exchange::{Explained, Reject, Sink};
+use crate::interval::Stored;
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
 use std::collections::{HashMap, HashSet};
@@ -124,6 +125,63 @@ impl ProbeReport {
         self.doubt(is_swapped, "quoteVolume is not baseVolume at the price: check which is which");
     }
 
+    /// Prints and checks a market list.
+    pub(super) fn judge_markets(&mut self, kept: &Kept) {
+        let active = kept.markets.iter().filter(|market| market.active).count();
+        say!(self, "  markets: {}, {active} of them active", kept.markets.len());
+        for market in kept.markets.iter().take(SHOWN) {
+            let status = if market.active { "active" } else { "not active" };
+            say!(self, "    {} is {}, {status}", symbol(market), market.ticker_id);
+        }
+        let what = "no market is active: check markets.open and the field `status`";
+        self.doubt(active == 0, what);
+        let mut odd = kept.odd();
+        if let Some(first) = odd.next() {
+            let count = 1 + odd.count();
+            let what = format_args!("{count} have names that are no symbols, and are skipped");
+            self.wrong(format_args!("{what}: {first}"));
+        }
+    }
+
+    /// Prints and checks candles. `asked`: the first and the last open time that was asked for, unless the
+    /// answer was recorded.
+    pub(super) fn judge_candles(
+        &mut self,
+        kept: &Kept,
+        interval: Stored,
+        asked: Option<(UnixMs, UnixMs)>,
+    ) {
+        let (name, rows) = (interval.name(), &kept.candles);
+        let is_asked =
+            |row: &&Candle| asked.is_none_or(|(from, to)| (from..=to).contains(&row.open_time));
+        let (count, within) = (rows.len(), rows.iter().filter(is_asked).count());
+        say!(self, "  candles {name}: {count}, {within} of the {CANDLES} asked for");
+        let time = |candle: &&Candle| candle.open_time;
+        let ends = rows.iter().min_by_key(time).zip(rows.iter().max_by_key(time));
+        let Some((first, last)) = ends else {
+            return self.wrong("no candle: check the target, its ends, and candles.time");
+        };
+        let Candle { open_time: at, open, high, low, close, volume } = last;
+        say!(self, "  from {} to {at}", first.open_time);
+        self.explain(kept, "", "");
+        let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
+        say!(self, "  read, the newest: {at} {row}");
+        let is_between = |row: &Candle| row.open_time.0 % interval.length_ms() != 0;
+        let is_odd = |row: &Candle| {
+            [&row.open, &row.close].iter().any(|it| **it < row.low || **it > row.high)
+        };
+        let what = "some do not begin at the interval's slots: check intervals and candles.time";
+        self.doubt(rows.iter().any(is_between), what);
+        let what = "none is of the range that was asked for: check the target and candles.time";
+        self.doubt(within == 0, what);
+        if let Some(row) = rows.iter().find(|row| is_absurd(row.open_time)) {
+            let what = "the open time is of no exchange: check candles.time";
+            self.wrong(format_args!("{}: {what}", row.open_time));
+        }
+        let what = "some open or close is not between low and high: check the columns";
+        self.doubt(rows.iter().any(is_odd), what);
+    }
+
     /// Prints the item with this text in this field (or the first item), field by field. A field that none of
     /// several items has looks wrong.
     pub(super) fn explain(&mut self, kept: &Kept, field: &str, text: &str) {
@@ -153,6 +211,9 @@ pub(super) fn or_null(value: &Option<impl Display>) -> String {
 pub(super) fn is_absurd(time: UnixMs) -> bool {
     !(1_230_768_000_000..4_102_444_800_000).contains(&time.0)
 }
+
+/// How many candles a request asks for.
+pub(super) const CANDLES: i64 = 10;
 
 /// How many items of a kind are shown.
 pub(super) const SHOWN: usize = 5;
