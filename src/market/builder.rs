@@ -93,7 +93,7 @@ impl<'s> ChartBuilder<'s> {
         let stage = match series {
             Some(series) => {
                 rows.made_of.add(Part::Source(series.key().source.0));
-                View::new(series, &spec, now).begin()
+                View::new(series, &spec, now, keep).begin()
             }
             None => Stage::Making(Making { cursor: i64::MAX, previous: None }),
         };
@@ -120,7 +120,7 @@ impl<'s> ChartBuilder<'s> {
             return true;
         }
         if let Some(series) = &self.series {
-            let view = View::new(series, &self.spec, self.now);
+            let view = View::new(series, &self.spec, self.now, self.keep);
             let mut budget = budget_rows.max(BUCKET_COST);
             if let Stage::Locating(locating) = &mut self.stage {
                 let Some(start) = locating.walk(&view, &mut budget) else {
@@ -147,12 +147,12 @@ impl<'s> ChartBuilder<'s> {
 }
 
 impl<'a> View<'a> {
-    fn new(series: &'a Series, spec: &'a ChartSpec, now: UnixMs) -> View<'a> {
+    fn new(series: &'a Series, spec: &'a ChartSpec, now: UnixMs, keep: i64) -> View<'a> {
         let newest = series.candle_slots(0..i64::MAX).next_back();
         View {
             series,
             spec,
-            window: Window::new(spec),
+            window: Window::new(spec).reach(series, spec, now, keep),
             now,
             newest: newest.map_or(0, |slot| spec.interval.bucket_of(slot).start),
         }

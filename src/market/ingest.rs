@@ -377,7 +377,7 @@ mod tests {
     }
 
     fn stored(series: &Series) -> Vec<i64> {
-        slots(series, &all_of(Interval::M1), minute(1_000_000))
+        slots(series, &all_of(Interval::M1), minute(5000))
     }
 
     fn check_rejected(why: &str, candle: Candle) {

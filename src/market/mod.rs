@@ -42,7 +42,7 @@ pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, TOGETHER, refresh_ms};
 pub use symbol::{Lookup, SourceId, SymbolId, SymbolName};
 pub use touched::Touched;
-pub use window::{floor_slot, needed};
+pub use window::{NEWEST, floor_slot, needed};
 
 use crate::config::{Config, SourceChange};
 use crate::time::Mono;

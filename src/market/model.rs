@@ -175,12 +175,37 @@ impl Naive {
         rows
     }
 
+    /// The slots from which this chart may take candles. Outside the needed ones, these follow each other up to
+    /// the first that is not covered; the newest are not waited for.
+    fn reach(&self, spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
+        let Range { mut start, mut end } = needed(spec, now, keep);
+        let newest = self.base.slot_of(now) - 2;
+        if spec.from.is_none() {
+            if (start..end).all(|slot| !self.covered.contains(&slot)) {
+                start = self.covered.range(..start).next_back().map_or(start, |slot| slot + 1);
+            }
+            while self.covered.contains(&(start - 1)) {
+                start -= 1;
+            }
+            return start..i64::MAX;
+        }
+        while end < newest && self.covered.contains(&end) {
+            end += 1;
+        }
+        i64::MIN..if end < newest { end } else { i64::MAX }
+    }
+
     /// Compares every way to make this chart with the naive rows.
     fn check(&self, series: &Series, spec: &ChartSpec, now: UnixMs, keep: i64, why: &str) {
         let why = format!("{why} {spec:?} now {now} keep {keep}");
         let mut rows = self.rows(spec.interval, spec.fill_previous);
         rows.retain(|row| {
             spec.from.is_none_or(|from| row.open >= from) && spec.to.is_none_or(|to| row.open <= to)
+        });
+        let reach = self.reach(spec, now, keep);
+        rows.retain(|row| {
+            let slots = self.slots(spec.interval, row.open);
+            reach.start <= slots.start && slots.end <= reach.end
         });
         let more = rows.len() > spec.limit;
         let mut begin = None;
@@ -283,11 +308,11 @@ impl Naive {
         let cut = spec.from.is_some()
             && rows.len() >= spec.limit
             && (more || unknown_behind || self.hidden_behind(behind, end_of_range));
-        assert_eq!(
-            info.next_from,
-            behind.filter(|_| cut).map(|slot| self.base.open_of(slot)),
-            "{why}"
-        );
+        let reach = self.reach(spec, now, keep).end;
+        let bucket = |slot| self.base.slot_of(interval.open_of(self.base.open_of(slot)));
+        let reach = (reach < i64::MAX).then(|| bucket(reach)).filter(|slot| *slot < end_of_range);
+        let cut = if cut { behind } else { reach.and(behind.or(reach)) };
+        assert_eq!(info.next_from, cut.map(|slot| self.base.open_of(slot)), "{why}");
         let start = match (spec.from, begin) {
             (Some(from), _) => {
                 let from = from.max(self.base.open_of(floor));
@@ -298,7 +323,7 @@ impl Naive {
             (None, Some(first)) => self.base.slot_of(first),
             (None, None) => asked.first().copied().unwrap_or(present),
         };
-        let end = if cut { behind.unwrap_or(closed_end).min(closed_end) } else { closed_end };
+        let end = cut.unwrap_or(closed_end).min(closed_end);
         let oldest = match (spec.from, begin) {
             (Some(from), _) => {
                 let from = from.max(UnixMs(0));

@@ -21,6 +21,10 @@ pub fn floor_slot(interval: Stored, now: UnixMs, keep: i64) -> i64 {
     interval.slot_of(now).saturating_sub(keep).max(0)
 }
 
+/// The newest closed slots of a followed series, which the next refresh brings within a second. Until then
+/// each has a candle made from quotes, so no client waits for them, and a chart goes on behind them.
+pub const NEWEST: i64 = 2;
+
 /// The most buckets of a computed range, about 80,000 years in months. It keeps the calendar from
 /// overflow, whatever the limit of a request.
 const MOST_BUCKETS: usize = 1_000_000;
@@ -76,6 +80,29 @@ impl Window {
         let end = end.min(present);
         start.min(end)..end
     }
+
+    /// The part of the window from which a chart may take candles. Outside the needed slots, it goes on only
+    /// as far as the exchange has answered one slot after the other: nobody has requested the others, so a
+    /// candle behind them need not be the next one. If nothing is known of the needed slots, the newest
+    /// candles before them are served.
+    pub(super) fn reach(self, series: &Series, spec: &ChartSpec, now: UnixMs, keep: i64) -> Window {
+        let (needed, newest) =
+            (self.needed(spec, now, keep), series.interval().slot_of(now) - NEWEST);
+        let covered = series.covered();
+        if self.keeps_oldest {
+            let span = covered.within(needed.end..self.end.max(needed.end)).next();
+            let unread = span.filter(|it| it.start == needed.end).map_or(needed.end, |it| it.end);
+            let end =
+                if unread < newest { spec.interval.bucket_of(unread).start } else { self.end };
+            Window { end: end.min(self.end), ..self }
+        } else {
+            let last = |end| covered.within(0..end).next_back();
+            let newest = last(needed.end).filter(|it| it.end <= needed.start);
+            let known = newest.or(last(needed.start).filter(|it| it.end == needed.start));
+            let read = known.map_or(needed.start, |it| it.start);
+            Window { start: spec.interval.bucket_from(read), ..self }
+        }
+    }
 }
 
 /// The rows found for a request. All slots are base slots.
@@ -111,18 +138,20 @@ impl FoundRows {
         let (interval, base) = (spec.interval, spec.interval.base());
         let (needed, present) = (window.needed(spec, now, keep), base.slot_of(now));
         let closed_end = window.end.min(present);
-        // Where the rows end, if the limit may have cut off rows: that is, if a candle or an unknown slot
-        // follows.
+        // The chart is cut if it has as many rows as the limit and a candle or an unknown slot follows, or if
+        // it does not reach the end of the window. It ends with its last row.
+        let reach = series.map_or(window.end, |series| window.reach(series, spec, now, keep).end);
         let rows_end = self.last.map(|slot| interval.bucket_of(slot).end);
-        let cut = rows_end.filter(|rows_end| {
-            let rest = *rows_end..window.end;
+        let is_cut = rows_end.is_some_and(|rows_end| {
+            let rest = rows_end..window.end;
             // Flat rows go on up to the newest candle, even if it is after the window.
             let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
             let has_candle =
                 || series.is_some_and(|s| s.candle_slots(rest.start..until).next().is_some());
             let is_full = window.keeps_oldest && self.rows >= spec.limit;
-            is_full && (!covered.covers(*rows_end..closed_end.max(*rows_end)) || has_candle())
+            is_full && (!covered.covers(rows_end..closed_end.max(rows_end)) || has_candle())
         });
+        let cut = (is_cut || reach < window.end).then(|| rows_end.unwrap_or(reach));
         // The closed slots of the answered range, in which gaps are counted.
         let start =
             if window.keeps_oldest { window.start } else { self.begin.unwrap_or(needed.start) };

@@ -2,6 +2,8 @@
 //! until then nothing is called complete that is not.
 
 use crate::claims::world::*;
+use crate::sim::answers::chart_fields;
+use crate::sim::charts::read_rows;
 use crate::sim::truth::Trading;
 use marketd::config::{Depth, HistoryConfig, Poll};
 use std::time::Duration;
@@ -152,4 +154,48 @@ fn a_look_into_the_past_is_no_outage() {
         let pages = world.pages().len();
         assert!(pages < 15, "{pages} pages, {backfill} and {look}");
     }
+}
+
+/// Of ten minutes three without a trade, which follow each other.
+fn thin() -> World {
+    World::with(400, vec![market(|slot| slot % 10 > 2)], keep_file)
+}
+
+#[test]
+fn a_chart_and_the_pages_that_follow_it_leave_out_no_candle_that_nobody_has_read_yet() {
+    for form in ["", "&decimals=string", "&interval=3m"] {
+        let mut world = thin();
+        world.run(300);
+        let from = world.current() / 30 * 30 - 9000;
+        let mut target = format!("?symbol=M00USDT&from={}&limit=30{form}", from * MINUTE_MS);
+        target += if form.contains("interval") { "" } else { "&interval=1m" };
+        let (mut slots, mut pages) = (Vec::new(), 0);
+        while pages < 4 {
+            let answer = world.fetch(&format!("/api/ecosystem/chart{target}"));
+            let fields = chart_fields(&answer.headers).expect("the fields of a chart");
+            let rows = read_rows(&answer.body, form.contains("string")).expect("a list of rows");
+            slots.extend(rows.iter().map(|row| row.0 / MINUTE_MS));
+            target = fields.next.expect("it goes on").split(['<', '>']).nth(1).unwrap().to_string();
+            pages += 1;
+        }
+        let last = *slots.last().expect("a candle");
+        let traded = |slot: &i64| slot % 10 > 2 || form.contains("interval") && slot % 30 != 0;
+        let step = if form.contains("interval") { 3 } else { 1 };
+        let whole = (from..=last).step_by(step).filter(traded);
+        assert_eq!(slots, whole.collect::<Vec<_>>(), "{form}");
+        assert!(slots.len() > 70, "{form} {}", slots.len());
+    }
+}
+
+#[test]
+fn several_charts_and_bars_back_have_as_many_candles_as_one_chart_after_a_restart() {
+    let mut world = thin();
+    world.run(300);
+    world.restart(0);
+    world.run(30);
+    let target = "/api/ecosystem/chart?symbols=M00USDT&interval=1m&limit=100";
+    let several = world.get(target)["M00/USDT"]["candles"].items().len();
+    let bars = world.get("/udf/history?symbol=M00/USDT&resolution=1&countback=120");
+    let bars = bars["t"].items().len();
+    assert_eq!((several, bars, world.newest(140).rows.len()), (100, 120, 140));
 }

@@ -49,8 +49,8 @@ pub struct DeferredChart {
     /// The slots that it waits for.
     wanted: Vec<Range<i64>>,
     builder: Option<ChartBuilder<'static>>,
-    /// What was made.
-    plan: Option<Arc<ChartPlan>>,
+    /// What was made. `None` before that, and if the market has gone.
+    pub plan: Option<Arc<ChartPlan>>,
 }
 
 impl Prepared for ChartRequest {
@@ -59,7 +59,7 @@ impl Prepared for ChartRequest {
         let series = SeriesView::new(view, key);
         if let Some(plan) = series.plan(&self.spec)
             && series.is_whole(&self.spec, &plan)
-            && series.older(&self.spec, &plan, None).is_none()
+            && series.further(&self.spec, &plan).is_none()
         {
             return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
         }
@@ -82,10 +82,7 @@ impl DeferredChart {
         let (series, spec) = (SeriesView::new(view, key), &request.spec);
         let wanted = match series.plan(spec) {
             Some(plan) if series.is_whole(spec, &plan) => None,
-            plan => series.missing(spec).or_else(|| {
-                // In a market with few trades, a chart may depend on slots before those requested.
-                series.uncovered(series.without_newest(plan?.info.depends.clone()))
-            }),
+            _ => series.missing(spec),
         };
         let latest = wanted.as_ref().and_then(|_| series.latest(spec));
         let (needed, wanted) = (series.needed(spec), wanted.into_iter().collect());
@@ -107,7 +104,7 @@ impl DeferredChart {
     }
 
     /// Makes a part of it. Returns true if that was the last one.
-    pub fn build(&mut self, view: &View<'_>) -> bool {
+    fn build(&mut self, view: &View<'_>) -> bool {
         let spec = &self.request.spec;
         if ChartPlan::fits(spec) {
             return true;
@@ -121,12 +118,9 @@ impl DeferredChart {
         is_done
     }
 
-    /// Takes out the chart that was built; `None` before it is done.
-    pub fn made(&mut self, view: &View<'_>) -> Option<Arc<ChartPlan>> {
-        match self.builder.take() {
-            Some(builder) => builder.finished().map(Arc::new),
-            None => SeriesView::new(view, self.key).plan(&self.request.spec),
-        }
+    /// Why there is no chart: since the request came, the market has gone.
+    pub fn error(&self, view: &View<'_>) -> Error {
+        choose(view, &self.request).err().unwrap_or(Error::INTERNAL)
     }
 }
 
@@ -160,35 +154,37 @@ impl Deferred for DeferredChart {
         if !self.build(view) {
             return Advance::More;
         }
-        let (symbol, made) = (self.request.symbol, self.made(view));
+        let (symbol, series) = (self.request.symbol, SeriesView::new(view, self.key));
+        self.plan = match self.builder.take() {
+            Some(builder) => builder.finished().map(Arc::new),
+            None => series.plan(&self.request.spec),
+        };
         let is_gone = match self.request.source {
             named @ Some(_) => view.check_tracked(symbol, named).is_err(),
             None => !view.market.catalog.sources_of(symbol).contains(&self.key.source),
         };
         if is_gone {
             // The source does not track the market any more. Another source may have the candles.
+            self.plan = None;
             let Ok(key) = choose(view, &self.request) else {
                 return Advance::Done;
             };
             *self = DeferredChart::new(view, self.request.clone(), key);
             return Advance::Waits;
         }
-        let series = SeriesView::new(view, self.key);
-        let older = made
-            .as_ref()
-            .and_then(|plan| series.older(&self.request.spec, plan, Some(self.needed.start)));
-        if let Some(older) = older {
-            self.wait_for(older);
+        let further = self.plan.as_ref().and_then(|plan| series.further(&self.request.spec, plan));
+        // Slots that were waited for in vain are not waited for again.
+        let is_new = |it: &Range<i64>| it.start < self.needed.start || it.end > self.needed.end;
+        if let Some(further) = further.filter(is_new) {
+            self.wait_for(further);
             return Advance::Waits;
         }
-        self.plan = made;
         Advance::Done
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let Some(plan) = &self.plan else {
-            let error = choose(view, &self.request).err().unwrap_or(Error::INTERNAL);
-            return send_error(&error, responder);
+            return send_error(&self.error(view), responder);
         };
         ChartResponse { view, request: &self.request, key: self.key, plan }.send(responder)
     }

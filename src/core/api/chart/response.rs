@@ -87,7 +87,9 @@ impl ChartResponse<'_> {
             return false;
         };
         let is_past = spec.interval.open_of(end) < spec.interval.step(closed, -REREAD);
-        let is_made = info.complete && info.settled && is_past;
+        // A chart that ends before slots that nobody has read goes on once they are read.
+        let is_whole = info.next_from.is_none() || info.rows >= spec.limit;
+        let is_made = info.complete && info.settled && is_past && is_whole;
         is_made && !self.has_flat_ends(end) && self.stays_kept()
     }
 

@@ -5,22 +5,19 @@
 //! newest     the closed slots that no client waits for: the next refresh brings them
 //! uncovered  from the first slot that memory does not have to the last
 //! missing    the uncovered part of what is needed, unless it comes without a request
-//! older      candles in the file before the needed ones, for a chart with too few rows
+//! further    the next candles in the file, for a chart with too few rows
 //! latest     the newest candles in the file, for a chart whose newest candles may not come
 //! ```
 
 use crate::core::api::view::View;
 use crate::interval::Interval;
 use crate::market::{
-    ChartBuilder, ChartPlan, ChartSpec, Charts, IntervalSet, Series, SeriesKey, floor_slot, needed,
+    ChartBuilder, ChartPlan, ChartSpec, Charts, IntervalSet, NEWEST, Series, SeriesKey, floor_slot,
+    needed,
 };
 use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The newest closed slots of a followed series. No client waits for them: the next refresh is due within
-/// a second, and until then each has a candle made from quotes.
-const NEWEST: i64 = 2;
 
 /// Slots in which older candles are looked for at a time: as many as a chart may have.
 const STRETCH: i64 = 5000;
@@ -126,25 +123,26 @@ impl<'v> SeriesView<'v> {
         plan.info.complete && !self.lacks_newest(spec)
     }
 
-    /// The newest candles in the file before the slots that were read. A chart reads them if it has fewer
-    /// candles than its limit, because nobody traded in some slots, or because some slots are unknown. The
-    /// exchange is not asked for slots before those in the file. `None` if the chart has enough candles, or
-    /// the file has no older one. `start`: the first slot that was read, if it is not the first needed slot.
-    pub fn older(
-        &self,
-        spec: &ChartSpec,
-        plan: &ChartPlan,
-        start: Option<i64>,
-    ) -> Option<Range<i64>> {
-        if plan.info.rows >= spec.limit || spec.from.is_some() {
+    /// The next candles in the file for a chart with fewer candles than its limit: those before its first
+    /// slot, or behind the slot where it ends. It is short because nobody traded in some slots, and takes no
+    /// candle from behind slots that nobody has read. The exchange is not asked for more than the needed
+    /// slots. `None` if the chart has enough candles, or the file does not go on there.
+    pub fn further(&self, spec: &ChartSpec, plan: &ChartPlan) -> Option<Range<i64>> {
+        if plan.info.rows >= spec.limit {
             return None;
         }
-        let range = self.floor()..start.unwrap_or_else(|| self.needed(spec).start);
-        let unread = self.newest_uncovered(range)?;
         let stored = self.charts.archived(self.key)?;
-        let end = stored.within(unread.clone()).last()?.end;
-        let first = stored.within(last_stretch(unread.start..end)).next()?;
-        Some(first.start..end)
+        if spec.from.is_some() {
+            let behind = self.key.interval.slot_of(plan.info.next_from?)..self.present();
+            let unread = self.all_uncovered(behind).into_iter().next()?;
+            let part = stored.within(unread.clone()).next()?;
+            return (part.start == unread.start)
+                .then(|| part.start..part.end.min(part.start + STRETCH));
+        }
+        let first = plan.info.first.map_or(i64::MAX, |time| self.key.interval.slot_of(time));
+        let unread = self.newest_uncovered(self.floor()..first.min(self.needed(spec).start))?;
+        let part = stored.within(unread.clone()).next_back()?;
+        (part.end == unread.end).then(|| last_stretch(part))
     }
 
     /// The newest candles in the file, as many as a chart needs. `None` if the chart does not end with the

@@ -14,7 +14,7 @@ use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder};
 use crate::json::{Decimals, Object, Ready, members};
-use crate::market::{ChartSpec, SeriesKey};
+use crate::market::{ChartPlan, ChartSpec, SeriesKey};
 
 /// Charts of one step, if their candles are only copied. It ends earlier once a part of the body is full.
 const CHARTS_A_STEP: usize = 8;
@@ -59,13 +59,13 @@ impl DeferredCharts {
     /// Writes the chart that is done.
     fn write(&mut self, view: &View<'_>) {
         let chart = &mut self.charts[self.at];
-        let Some(plan) = chart.made(view) else {
-            return;
+        let name = view.market.catalog.name(chart.request.symbol).as_str();
+        let Some(plan) = chart.plan.take() else {
+            return write_item_error(&mut self.errors, name.as_bytes(), &chart.error(view));
         };
         let info = &plan.info;
         let mut said = Vec::with_capacity(128);
         let mut member = Object::open(&mut said);
-        let name = view.market.catalog.name(chart.request.symbol).as_str();
         let mut object = member.object(name);
         members!(object,
             "coverage": coverage(info),
@@ -89,7 +89,7 @@ impl Deferred for DeferredCharts {
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
-        let charts = self.charts.iter().filter(|_| self.waits);
+        let charts = self.charts[self.at..].iter().filter(|_| self.waits);
         charts.flat_map(|chart| chart.missing(view)).collect()
     }
 
@@ -107,13 +107,13 @@ impl Deferred for DeferredCharts {
             let Some(chart) = self.charts.get_mut(self.at) else {
                 return Advance::Done;
             };
-            if !chart.build(view) {
-                return Advance::More;
+            match chart.step(view) {
+                Advance::Waits if self.waits || chart.plan.is_none() => return Advance::Waits,
+                Advance::More => return Advance::More,
+                _ => self.write(view),
             }
-            let was_built = chart.builder.is_some();
-            self.write(view);
             self.at += 1;
-            if self.body.cut() || was_built {
+            if self.body.cut() || !ChartPlan::fits(&self.spec) {
                 break;
             }
         }

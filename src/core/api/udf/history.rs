@@ -182,12 +182,9 @@ impl Deferred for History {
         if let Some(Answer::Bars(bars)) = &mut self.answer {
             return bars.step();
         }
-        if !self.chart.build(view) {
-            return Advance::More;
-        }
-        match self.chart.made(view) {
-            Some(plan) => self.go_on(view, plan),
-            None => Advance::Done,
+        match (self.chart.step(view), self.chart.plan.take()) {
+            (Advance::Done, Some(plan)) => self.go_on(view, plan),
+            (advance, _) => advance,
         }
     }
 
@@ -197,7 +194,7 @@ impl Deferred for History {
         match self.answer {
             Some(Answer::Bars(bars)) => bars.write(&mut body),
             Some(Answer::NoData(older)) => body.text(&no_data(older)),
-            None => return send_fault("Internal error.", responder),
+            None => return send_fault(&self.chart.error(view).message, responder),
         }
         let head = Head::json(None, view.until_poll(key.source));
         let cache_key = CacheKey::new("/udf/history", (key, &self.chart.request.spec));

@@ -216,7 +216,7 @@ impl Newest {
             let first = followed.interval.step(behind, 1);
             if let Some((body, info)) = rows(Some((first, to)), CLOSES_A_PART) {
                 write(&body, true);
-                part.cut_at = info.next_from.and(info.last).map(|last| last.max(first));
+                part.cut_at = info.next_from.map(|next| followed.interval.step(next, -1));
             }
         }
         let is_forming = self.closed.is_none_or(|closed| closed < self.open);
