@@ -2,15 +2,10 @@
 
 const TIMEOUT_MS = 15_000;
 
-/** Builds a relative address. Symbols keep their `/` and `,`, which need no escape in a query. */
+/** Builds a relative address. */
 export function address(path, query) {
-	const pairs = Object.entries(query)
-		.filter(([, value]) => value != null)
-		.map(
-			([key, value]) =>
-				`${key}=${encodeURIComponent(value).replace(/%2F/g, "/").replace(/%2C/g, ",").replace(/%3A/g, ":")}`,
-		);
-	return pairs.length ? `${path}?${pairs.join("&")}` : path;
+	const pairs = Object.entries(query).filter(([, value]) => value != null);
+	return pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
 }
 
 const failure = (message, status) => Object.assign(new Error(message), { status });

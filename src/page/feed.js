@@ -28,7 +28,6 @@ export class Feed {
 	/** Joins the hub in the shared worker, or a hub in this tab without one. */
 	join() {
 		if (this.port) return;
-		this.on.resumed();
 		try {
 			const worker = new SharedWorker(WORKER, { type: "module" });
 			worker.onerror = () => worker.port === this.port && this.joinAlone();
@@ -58,6 +57,7 @@ export class Feed {
 		};
 		port.postMessage({ join: true });
 		this.say();
+		this.on.resumed();
 	}
 
 	take({ list, events, state, retryAt, resumed, heard }) {

@@ -9,9 +9,8 @@ const PROBE_MS = 5000;
 /** How often the list is read: for markets that the stream lacks, or only for new ones. */
 const LIST_MS = { some: 10_000, none: 30_000 };
 const LIST_TIMEOUT_MS = 15_000;
-/** The limits of one stream, and how many names may stay that no tab shows any more. */
-const MOST_CHARTS = 16,
-	MOST_NAMES = 400,
+/** The most symbols of one stream, and how many names may stay that no tab shows any more. */
+const MOST_NAMES = 400,
 	SPARE = 150;
 
 const NAMES = ["quote", "candle", "status", "gone", "alive", "bye"];
@@ -93,6 +92,12 @@ export class Hub {
 		/** When marketd last said anything; null if never. It outlasts the tabs. */
 		this.heard = null;
 		this.reset();
+		/** marketd's limits, once they are known. */
+		this.limits = null;
+		ask("page/config.json", LIST_TIMEOUT_MS).then((text) => {
+			this.limits = JSON.parse(text)?.limits ?? {};
+			this.follow();
+		});
 	}
 
 	reset() {
@@ -103,13 +108,11 @@ export class Hub {
 		this.state = "connecting";
 		/** The names in the newest stream; "*" alone stands for all symbols. */
 		this.followed = new Set();
-		/** For tabs that join later: the newest list, its markets, and each name's newest event, as text. */
+		/** For tabs that join later: the newest list, its markets, and each name's newest event. */
 		this.list = null;
 		this.listed = 0;
 		this.held = new Map();
 		this.health = null;
-		/** Charts of which a candle may have been missed. */
-		this.unsure = new Set();
 		clearTimeout(this.reading);
 		// An answer that still comes is for nobody.
 		this.reading = null;
@@ -147,11 +150,8 @@ export class Hub {
 	/** Notes that a tab shows something else. */
 	show(port, names) {
 		this.tabs.set(port, names);
-		const held = names.filter((name) => this.held.has(name));
-		if (held.length)
-			this.send(port, {
-				events: held.map((name) => [isChart(name) ? "candle" : "quote", this.held.get(name)]),
-			});
+		const events = names.map((name) => this.held.get(name)).filter(Boolean);
+		if (events.length) this.send(port, { events });
 		this.follow();
 	}
 
@@ -170,7 +170,8 @@ export class Hub {
 		}
 		this.follow();
 		const streamed = [...this.followed].filter((name) => !isChart(name)).length;
-		const pause = this.listed && this.listed <= streamed ? LIST_MS.none : LIST_MS.some;
+		const isWhole = this.state !== "lost" && this.listed && this.listed <= streamed;
+		const pause = isWhole ? LIST_MS.none : LIST_MS.some;
 		this.reading = setTimeout(() => this.read(), pause);
 	}
 
@@ -179,16 +180,17 @@ export class Hub {
 	 * until the new one is open.
 	 */
 	follow() {
+		if (!this.limits) return;
+		const { streamCharts = 16, streamSymbols = MOST_NAMES } = this.limits;
 		const names = [...new Set([...this.tabs.values()].flat())];
-		const charts = names.filter(isChart).slice(-MOST_CHARTS);
-		const symbols = names.filter((name) => !isChart(name)).slice(-MOST_NAMES);
+		const charts = names.filter(isChart).slice(-streamCharts);
+		const symbols = names.filter((name) => !isChart(name)).slice(-Math.min(MOST_NAMES, streamSymbols));
 		// The tabs will soon say which markets of the list they show. Without a list, all events are
 		// needed.
 		if (!names.length && (this.listed || this.followed.size || !this.tabs.size)) return;
 		const wanted = new Set(names.length ? [...symbols, ...charts] : ["*"]);
 		const has = [...wanted].every((name) => this.followed.has(name));
 		if (has && this.followed.size <= wanted.size + SPARE) return;
-		const before = this.followed;
 		this.followed = wanted;
 		for (const name of this.held.keys()) if (!wanted.has(name)) this.held.delete(name);
 		const query = [
@@ -201,35 +203,34 @@ export class Hub {
 			event: (name, text) => this.event(name, text),
 			state: (state, retryAt) => {
 				if (stream === this.next) {
-					this.stream?.close();
+					const old = this.stream;
+					old?.close();
 					this.stream = stream;
 					this.next = null;
+					// marketd may grant one stream only: there is room now.
+					if (old && retryAt) return;
 				}
-				if (state === "live") for (const chart of charts) if (before.has(chart)) this.unsure.add(chart);
-				for (const chart of charts) before.add(chart);
 				this.set(state, retryAt);
 			},
 		}));
 	}
 
-	/** After the stream was lost, everything may have changed. */
+	/** After the stream was lost, everything may have changed. Until one is live, a candle may close. */
 	set(state, retryAt) {
 		if (state === "live" && this.state === "lost") this.read();
 		this.state = state;
-		this.tell({ state, retryAt });
+		this.tell({ state, retryAt, resumed: state === "live" });
 	}
 
 	event(name, text) {
 		this.heard = Date.now();
 		if (name === "status") this.health = text;
-		if (!["quote", "candle", "gone"].includes(name)) return this.tell({ events: [[name, text]] });
+		const events = [[name, text]];
+		if (!["quote", "candle", "gone"].includes(name)) return this.tell({ events });
 		const key = nameOf(text);
-		const resumed = this.unsure.delete(key) && openOf(this.held.get(key)) !== openOf(text);
-		if (name === "gone") this.held.delete(key);
-		else this.held.set(key, text);
+		this.held.set(key, events[0]);
 		for (const [port, names] of this.tabs)
-			if (names.includes(key) || (!names.length && !isChart(key)))
-				this.send(port, { events: [[name, text]], resumed });
+			if (names.includes(key) || (!names.length && !isChart(key))) this.send(port, { events });
 	}
 
 	tell(message) {
@@ -247,7 +248,6 @@ const nameOf = (text) =>
 		.map((key) => text.match(`"${key}":"([^"]+)"`)?.[1])
 		.filter(Boolean)
 		.join(":");
-const openOf = (text) => text?.match(/"candle":\["?(\d+)/)?.[1];
 
 if (typeof SharedWorkerGlobalScope === "function" && globalThis instanceof SharedWorkerGlobalScope) {
 	const hub = new Hub();

@@ -201,6 +201,9 @@ export class Series {
 		if (this.newest !== null && row.slot > this.newest + 1) this.behind = true;
 		this.keep([row]);
 		if (event.closed) {
+			// In between, nobody traded or a close was missed: these are loaded again.
+			for (const slot of this.candles.keys())
+				if (slot > this.closed && slot < row.slot) this.candles.delete(slot);
 			this.lastClosed = Math.max(this.lastClosed, row.time);
 			this.cover(row.slot, row.slot, true);
 		}

@@ -870,6 +870,66 @@ export const CHECKS = [
     },
   },
   {
+    name: "the stream of all tabs stays within the limits of the service, and moves where there is one",
+    mayFail: true,
+    breaks: ["hub.js", (text) => text.replace("slice(-streamCharts)", "slice(-16)")],
+    async run(world, open) {
+      await world.killDaemon();
+      world.limits = { streamCharts: 1, streamSymbols: 3, streamsPerAddress: 1 };
+      await world.startDaemon();
+      await world.ready();
+      const first = await open("#/BTC-USDT/1h");
+      const second = await open("#/SOL-USDT/5m", { beside: first });
+      for (const tab of [first, second])
+        await tab.until(`app.feed.state === "live" && app.panel.series?.loaded`, 8000, "each tab is live");
+      await second.run(`(() => {
+        const { on } = app.feed, { state } = on;
+        globalThis.lost = 0;
+        on.state = (it, at) => state(it, at, it === "lost" && lost++);
+      })()`);
+      const close = `app.panel.series.candles.get(app.panel.series.newest)?.text[3]`;
+      for (const market of ["ETH", "GAP", "TINY"]) {
+        await second.run(`(location.hash = "#/${market}-USDT/5m")`);
+        const before = await second.until(`app.panel.series.symbol === "${market}/USDT" && ${close}`);
+        await second.until(`${close} !== "${before}"`, 8000, `the chart of ${market} is streamed`);
+      }
+      same(await second.run(`lost`), 0, "the connection was said to be lost");
+    },
+  },
+  {
+    name: "a tab that joins later is told what is gone",
+    breaks: ["hub.js", (text) => text.replace("this.held.set(key", 'if (name !== "gone") this.held.set(key')],
+    async run(world, open) {
+      const page = await open();
+      const told = await page.run(`await import("./page/hub.js").then(({ Hub }) => {
+        const hub = new Hub(), told = [], port = { postMessage: (it) => told.push(...it.events) };
+        hub.event("quote", '{"symbol":"A/USDT","last":1}');
+        hub.event("gone", '{"symbol":"A/USDT","code":"symbol_not_found"}');
+        hub.show(port, ["A/USDT"]);
+        hub.leave(port);
+        return told.join();
+      })`);
+      same(told, 'gone,{"symbol":"A/USDT","code":"symbol_not_found"}', "what it is told");
+    },
+  },
+  {
+    name: "a candle that has not closed when a later one closes is taken back",
+    breaks: ["series.js", (text) => text.replace("this.candles.delete(slot);", "")],
+    async run(world, open) {
+      const page = await open("#/BTC-USDT/1m");
+      await page.until(`${SHOWN} && app.feed.state === "live"`);
+      const left = await page.run(`(() => {
+        const s = app.panel.series, { source, newest } = s, kept = s.candles.has(s.closed);
+        const tell = (more, closed) =>
+          s.apply({ source, closed, candle: [(newest + more) * 60_000, "9", "9", "9", "9", "0"] });
+        for (const more of [1, 2, 3]) tell(more, false);
+        tell(2, true);
+        return [kept, ...[1, 2, 3].map((more) => s.candles.has(newest + more))].join();
+      })()`);
+      same(left, "true,false,true,true", "the candles that are left");
+    },
+  },
+  {
     name: "links are read as people write them",
     breaks: ["links.js", (text) => text.replace(".toUpperCase()", "")],
     async run(world, open) {

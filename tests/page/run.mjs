@@ -62,6 +62,10 @@ async function mend() {
   world.options.change = fresh;
   world.options.refuse = undefined;
   world.exchange.withheld = null;
+  if (Object.keys(world.limits).length) {
+    world.limits = {};
+    await world.killDaemon();
+  }
   if (!world.exchange.server.listening) await world.exchange.start(world.exchange.port);
   if (world.daemon.exitCode !== null || world.daemon.signalCode !== null) await world.startDaemon();
   if (!world.server.listening) await world.startServer(Number(new URL(world.page).port));

@@ -76,7 +76,7 @@ export function serve(upstream, port = 0, base = "", requests = [], options = {}
     const target = incoming.url.slice(base.length);
     if (options.refuse?.(target)) return refuse(outgoing, 503);
     const { pathname } = new URL(target, "http://page");
-    if (options.change && (pathname === "/" || pathname.startsWith("/page/")))
+    if (options.change && (pathname === "/" || (pathname.startsWith("/page/") && !pathname.endsWith(".json"))))
       return changed(upstream, target, incoming, outgoing, options.change);
     pass(upstream, target, incoming, outgoing);
   });

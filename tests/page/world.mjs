@@ -24,6 +24,8 @@ export class World {
     /** Every request that reached the page's server. */
     this.requests = [];
     this.options = {};
+    /** Limits of marketd that a check has set. */
+    this.limits = {};
   }
 
   async start() {
@@ -53,7 +55,7 @@ export class World {
         },
       ],
       history: { "1m": { keep: KEEP, backfill: BACKFILL }, "1h": history, "1d": history },
-      limits: { backoffMaxMs: 1500 },
+      limits: { backoffMaxMs: 1500, ...this.limits },
       categories: [
         { id: "oddities", name: "Oddities", description: null, symbols: ["TINY/USDT", "HUGE/USDT"] },
       ],
