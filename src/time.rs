@@ -8,6 +8,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::ops::{Add, Sub};
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds of one day.
@@ -239,20 +240,15 @@ impl UnixMs {
 }
 
 /// Parses a whole number without a sign.
-pub fn digits(text: &[u8]) -> Option<i64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0, |sum: i64, digit| {
-        let digit = digit.wrapping_sub(b'0');
-        let sum = sum.checked_mul(10)?.checked_add(i64::from(digit))?;
-        (digit < 10).then_some(sum)
-    })
+pub fn digits<T: FromStr>(text: &[u8]) -> Option<T> {
+    // The standard library also reads a sign.
+    let text = str::from_utf8(text).ok().filter(|_| text.iter().all(u8::is_ascii_digit))?;
+    text.parse().ok()
 }
 
 /// The milliseconds of a fraction of a second: of the digits behind the point.
 pub fn millis(fraction: &[u8]) -> Option<i64> {
-    digits(fraction)?;
+    digits::<i64>(fraction)?;
     let digit = |at: usize| i64::from(fraction.get(at).map_or(0, |digit| digit - b'0'));
     Some(digit(0) * 100 + digit(1) * 10 + digit(2))
 }
@@ -271,16 +267,16 @@ pub fn iso_8601(text: &[u8]) -> Option<i64> {
         _ => return None,
     };
     let (month, day) = (digits(&time[5..7])?, digits(&time[8..10])?);
-    let [hour, minute, second] = [11, 14, 17].map(|at| digits(&time[at..at + 2]));
+    let [hour, minute, second] = [11, 14, 17].map(|at| digits::<i64>(&time[at..at + 2]));
     let (hour, minute, second) = (hour?, minute?, second?);
     let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
     // A leap second is 60 (RFC 3339, 5.7).
     if !valid || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let days = days_of(digits(&time[..4])?, month as u32, day as u32);
+    let days = days_of(digits(&time[..4])?, month, day);
     // Not every month has 31 days.
-    if day > 28 && i64::from(civil(days).2) != day {
+    if day > 28 && civil(days).2 != day {
         return None;
     }
     Some(days * DAY_MS + (hour * 3600 + minute * 60 + second) * 1000 + ms)

@@ -150,7 +150,9 @@ fn it_asks_for_several_markets_and_for_old_candles() {
     let text = text.replacen("\"one\": {", several, 1).replacen("\"intervals\": {", archive, 1);
     let answers = |asked: &Asked| match asked.path() {
         "/both" => Reply::json(format!("[{}]", ticker())),
-        "/old/BTCUSDT" => answer(&Asked::of(&asked.target.replace("/old/BTCUSDT", "/api/v3/klines"))),
+        "/old/BTCUSDT" => {
+            answer(&Asked::of(&asked.target.replace("/old/BTCUSDT", "/api/v3/klines")))
+        }
         _ => answer(asked),
     };
     let exchange = FakeExchange::start(answers);

@@ -274,17 +274,14 @@ fn address(text: &str) -> Normal<ListenAddress> {
         return Ok(ListenAddress::Tcp(address));
     }
     let refused = |hint: &str| Err(Some(wrong(ADDRESS.expected, text) + hint));
-    let port = |digits: &str| {
-        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_plain.then(|| digits.parse::<u16>().ok()).flatten()
-    };
-    let Some((host, digits)) = text.rsplit_once(':') else {
+    let port = |text: &str| digits::<u16>(text.as_bytes());
+    let Some((host, end)) = text.rsplit_once(':') else {
         return match port(text) {
             Some(port) => refused(&format!(", did you mean \":{port}\"?")),
             None => Err(None),
         };
     };
-    let Some(port) = port(digits) else {
+    let Some(port) = port(end) else {
         return refused(" (a port is a number from 0 to 65535)");
     };
     match host {

@@ -10,6 +10,7 @@
 //! Networks say which proxies in front are trusted, and which addresses are reached without a proxy.
 
 use super::fault::{ConfigFault, wrong};
+use crate::time::digits;
 use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
@@ -209,9 +210,7 @@ pub(super) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
         !host.is_empty() && !host.contains(['[', ']'])
     };
     let port = match port.strip_prefix(':') {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some(digits.parse().ok().filter(|port| *port > 0)?)
-        }
+        Some(port) => Some(digits(port.as_bytes()).filter(|port| *port > 0)?),
         None if port.is_empty() => None,
         _ => return None,
     };

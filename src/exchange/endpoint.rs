@@ -245,31 +245,23 @@ impl Statuses {
 const REASON_BYTES: usize = 200;
 
 impl Refusal {
-    /// The refusal in a complete envelope, if there is one.
-    pub(super) fn read(&self, envelope: &[u8]) -> Option<ReadError> {
-        let code = match find(envelope, self.code.as_deref()?) {
-            Raw::Array(array) => find(array, &[Step::At(0)]),
-            code => code,
-        };
-        self.refused(reason(code)?, envelope)
+    /// The refusal in a complete envelope, or else in the front of the body, if there is one. In the front,
+    /// the code may be in the place of an item: `[1]` among the elements of `[]`. An item that is an array or
+    /// an object is not a code.
+    pub(super) fn read(&self, envelope: &[u8], front: &[u8]) -> Option<ReadError> {
+        let path = self.code.as_deref()?;
+        let refused = self.refused(first_of(find(envelope, path)), envelope);
+        refused.or_else(|| self.refused(find(front, path), front))
     }
 
-    /// The refusal in the front of a body, in which the code may be in the place of an item: `[1]` among the
-    /// elements of `[]`. An item that is an array or an object is not a code.
-    pub(super) fn read_front(&self, front: &[u8]) -> Option<ReadError> {
-        self.refused(reason(find(front, self.code.as_deref()?))?, front)
-    }
-
-    /// The refusal with this code. `None` if the code means success.
-    fn refused(&self, code: String, body: &[u8]) -> Option<ReadError> {
+    /// The refusal with this code. `None` if the value is no code, or the code means success.
+    fn refused(&self, code: Raw<'_>, body: &[u8]) -> Option<ReadError> {
+        let code = reason(code)?;
         if self.ok.iter().any(|ok| **ok == *code) {
             return None;
         }
-        let message = self.message.as_deref().map(|path| find(body, path));
-        let message = message.and_then(|raw| match raw {
-            Raw::Array(array) => reason(find(array, &[Step::At(0)])),
-            raw => reason(raw),
-        });
+        let message = self.message.as_deref();
+        let message = message.and_then(|path| reason(first_of(find(body, path))));
         let texts = [Some(&code), message.as_ref()];
         let has = |words: &str| texts.iter().flatten().any(|text| text.contains(words));
         let fits = |pattern: &String| words_of(pattern).map_or(*pattern == code, has);
@@ -284,6 +276,14 @@ impl Refusal {
             code,
             kind,
         })
+    }
+}
+
+/// The first element of an array, or another value itself.
+fn first_of(value: Raw<'_>) -> Raw<'_> {
+    match value {
+        Raw::Array(array) => find(array, &[Step::At(0)]),
+        value => value,
     }
 }
 

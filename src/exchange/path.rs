@@ -6,6 +6,7 @@
 
 use super::json::{Cursor, MAX_DEPTH, Raw, Stop};
 use crate::config::members::texts;
+use crate::time::digits;
 use std::fmt;
 
 /// One step from a value to one inside it.
@@ -133,9 +134,8 @@ impl TryFrom<String> for Path {
                     name => steps.push(Step::Key(name.into())),
                 }
                 for index in indexes.split_inclusive(']') {
-                    let digits = index.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
-                    let digits = digits.filter(|it| it.bytes().all(|it| it.is_ascii_digit()));
-                    let index = digits.and_then(|it| it.parse().ok());
+                    let inner = index.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+                    let index = inner.and_then(|it| digits(it.as_bytes()));
                     steps.push(Step::At(index.ok_or_else(wrong)?));
                 }
             }

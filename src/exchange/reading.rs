@@ -218,8 +218,7 @@ impl Reading {
         let (records, envelope) = (&mut self.records, &self.items.envelope);
         let dialect = records.dialect;
         let errors = &dialect.file.errors;
-        let refused = errors.read(envelope);
-        if let Some(refused) = refused.or_else(|| errors.read_front(&self.front)) {
+        if let Some(refused) = errors.read(envelope, &self.front) {
             return Err(refused);
         }
         let item = find(envelope, &records.call.items.path);

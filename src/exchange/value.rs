@@ -106,8 +106,8 @@ pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, ItemFault
     let ms = match unit {
         Unit::Seconds => seconds(text),
         Unit::Millis => digits(text),
-        Unit::Micros => digits(text).map(|us| us / 1000),
-        Unit::Nanos => digits(text).map(|ns| ns / 1_000_000),
+        Unit::Micros => digits(text).map(|us: i64| us / 1000),
+        Unit::Nanos => digits(text).map(|ns: i64| ns / 1_000_000),
         Unit::Iso => text.strip_suffix(b"Z").and_then(iso_8601),
         Unit::IsoSeconds => iso_8601(text.strip_suffix(b"Z").unwrap_or(text)),
     };
@@ -158,7 +158,7 @@ fn seconds(text: &[u8]) -> Option<i64> {
         None => 0,
         Some(fraction) => millis(fraction)?,
     };
-    digits(whole)?.checked_mul(1000)?.checked_add(ms)
+    digits::<i64>(whole)?.checked_mul(1000)?.checked_add(ms)
 }
 
 #[cfg(test)]

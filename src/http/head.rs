@@ -78,13 +78,6 @@ impl Persistence {
     }
 }
 
-/// A number that has only digits. `None` if it does not fit 64 bits.
-pub(super) fn digits(value: &[u8]) -> Option<u64> {
-    // The standard library also reads a sign.
-    let digits = str::from_utf8(value).ok().filter(|_| value.iter().all(u8::is_ascii_digit));
-    digits?.parse().ok()
-}
-
 /// The value of a hexadecimal digit.
 pub(super) fn hex_digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)

@@ -11,10 +11,11 @@
 //! the head. So the result does not depend on how the bytes were split.
 
 use super::error::Error;
-use super::head::{FIELDS_CEILING, Fields, Persistence, digits, is_token, members};
+use super::head::{FIELDS_CEILING, Fields, Persistence, is_token, members};
 use super::request::{Line, ListField, Lists, Method, OwnedRequest, Request, RequestBody, Version};
 use super::target;
 use crate::config::Limits;
+use crate::time::digits;
 use std::mem::MaybeUninit;
 
 /// The result of parsing the bytes that have arrived.

@@ -5,7 +5,8 @@
 //! its segment or value.
 
 use super::error::Error;
-use super::head::{digits, hex_digit, is_host_name};
+use super::head::{hex_digit, is_host_name};
+use crate::time::digits;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
@@ -136,7 +137,7 @@ fn is_future(address: &[u8]) -> bool {
 
 /// True for a number up to 65535. It may be empty, which means the default port.
 fn is_port(port: &[u8]) -> bool {
-    port.is_empty() || digits(port).is_some_and(|number| number <= 65_535)
+    port.is_empty() || digits::<u16>(port).is_some()
 }
 
 /// A `%` without two hexadecimal digits, or an escaped control byte.

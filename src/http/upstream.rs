@@ -11,8 +11,8 @@
 //! other response can hide in a response. Only the framing must be unambiguous.
 
 use super::body::Framing;
-use super::head::{Fields, Persistence, digits, members};
-use crate::time::UnixMs;
+use super::head::{Fields, Persistence, members};
+use crate::time::{UnixMs, digits};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::mem::MaybeUninit;
 use std::time::SystemTime;
