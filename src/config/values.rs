@@ -344,7 +344,7 @@ impl<K: Ord, T: KeyType> KeyType for BTreeMap<K, T> {
     type Rule = (TextForm<K>, T::Rule);
 
     fn expected((form, _): &Self::Rule) -> String {
-        format!("an object with names like {}", form.expected)
+        format!("an object with each name {}", form.expected)
     }
 
     fn read((form, rule): &Self::Rule, node: &Node, report: &mut Report) -> Result<Self, Wrong> {

@@ -54,7 +54,7 @@ names! {
 }
 
 /// An asset as the exchange writes it.
-const OWN_NAME: TextForm<String> = form("XBT", |text| Ok(text.to_owned()));
+const OWN_NAME: TextForm<String> = form("an asset like XBT", |text| plain(text, !text.is_empty()));
 
 /// An asset by its common name.
 const COMMON_NAME: TextForm<String> = form("an asset of 1 to 20 A-Z and 0-9", |text| {

@@ -64,6 +64,7 @@ null, "volume" | "low", "volume" | ...candles.fields: two members are `low`
 , "volume", "closed"] | , "volume"] | ...nothing reads it: no column is `closed`
 "XBT": "BTC" | "XBT": "b/c" | ...expected an asset of 1 to 20 A-Z and 0-9, found "b/c"
 "XBT": "BTC" | "XBT": "XBT" | ...
+"XBT": "BTC" | "": "BTC" | ...expected an asset like XBT, found ""
 # What takes every market or every error, and none.
 "skipped": [".d"] | "skipped": [""] | ...markets.skipped[0]: expected the end of an id, or its beginning with a * behind it, found ""
 "skipped": [".d"] | "skipped": [".d", "*"] | ...markets.skipped[1]: expected the end of an id, or its beginning with a * behind it, found "*"
