@@ -120,6 +120,11 @@ pub fn node_of(run: &str) -> &str {
 }
 
 impl Lease {
+    /// The lease of a source of which nothing is known yet, or that has ended.
+    pub fn unused(now: Mono) -> Lease {
+        Lease { heard_at: now, due: Mono::NEVER, changes_at: Mono::NEVER, ..Lease::default() }
+    }
+
     /// The epoch of this node's lease, if that holds.
     pub fn epoch(&self, now: Mono) -> Option<u64> {
         self.held.filter(|held| now < held.until).map(|held| held.epoch)

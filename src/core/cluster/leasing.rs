@@ -3,7 +3,7 @@
 //! A node that wants a source says so when it looks at the lease. The collector gives the source to such a
 //! node if that node collects at least two sources fewer, or if the exchange has failed here for a while.
 
-use super::lease::{Held, node_of};
+use super::lease::{Held, Lease, node_of};
 use super::link::EntryId;
 use super::scripts::Script;
 use super::{Cluster, SETTLING};
@@ -217,12 +217,16 @@ impl Cluster {
 
     /// Tells a source its role, and the metrics.
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
+        if cx.stats[id].has_ended {
+            self.leases[id.index()] = Lease::unused(now);
+            return;
+        }
         let (is_up, now) = (self.engine.is_up, cx.now.mono);
         let stale = cx.config.sources.get(id.index()).map_or(Duration::MAX, |it| it.stale_after);
         let lease = &mut self.leases[id.index()];
         lease.rival.take_if(|(node, from)| *from <= now && !self.nodes.lost.contains(node));
         let role = lease.role(is_up, stale, now);
-        let spenders = self.nodes.spenders(role, lease);
+        sources[id].spenders = self.nodes.spenders(role, lease);
         let status = cx.stats.cluster.get_or_insert_default();
         let trouble = self.engine.trouble.as_deref().filter(|_| !is_up);
         let why = lease.fault.as_deref().or(trouble).unwrap_or("no entry has come in time");
@@ -232,12 +236,10 @@ impl Cluster {
         told.epoch = epoch;
         told.lag_ms = told.lag_ms.filter(|_| told.role == "follower");
         told.alone = (role == Role::Alone).then(|| why.into());
-        let was = sources[id].role();
-        if cx.stats[id].has_ended || was == role {
-            sources[id].spenders = spenders;
+        if sources[id].role() == role {
             return;
         }
-        sources.set_role(id, role, spenders, cx);
+        sources.set_role(id, role, cx);
         let source = &cx.stats[id].id;
         match role {
             Role::Alone => {

@@ -130,8 +130,7 @@ impl Cluster {
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
         let now = cx.now.mono;
-        let new = || Lease { heard_at: now, ..Lease::default() };
-        self.leases.resize_with(cx.stats.sources.len(), new);
+        self.leases.resize_with(cx.stats.sources.len(), || Lease::unused(now));
         let status = cx.stats.cluster.get_or_insert_default();
         status.sources.resize_with(self.leases.len(), Default::default);
         for id in self.ids() {
@@ -220,10 +219,6 @@ impl Cluster {
             self.engine.beat(&self.run, cx);
         }
         for id in self.ids() {
-            if cx.stats[id].has_ended {
-                self.leases[id.index()].due = Mono::NEVER;
-                continue;
-            }
             if was_away && sources[id].role() == Role::Follower {
                 // The source may have moved on while this process was away: its newest candles are due.
                 sources[id].refresh_candles(cx);

@@ -11,7 +11,8 @@ pub enum Script {
     /// (-1 if it does not want this one), `takes`, 1 if it collects this one for itself.
     /// Returns whether it was taken, epoch, milliseconds that are left, where to read from, the newest entry,
     /// the version of the list, what is collected. Then, of the lease before: holder, whether the holder has
-    /// let go, what it had left of the budget, and how long ago.
+    /// let go, what it had left of the budget, and how long ago. An epoch that no node can have reached is as
+    /// good as none.
     Look,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
     /// time, what is left of the budget, what the holder collects.
@@ -44,24 +45,14 @@ impl Script {
 }
 
 /// What the scripts share: the engine's time in milliseconds, what a lease says, and whether it is this
-/// node's. An epoch that no node can have reached counts as none. A script of a node that has a lease looks
-/// at its streams (`touch`): if the key of one holds something else, the command fails. Keys that nobody
-/// renews for a day expire.
+/// node's. A script of a node that has a lease looks at its streams (`touch`): if the key of one holds
+/// something else, the command fails. Keys that nobody renews for a day expire.
 const COMMON: &str = "\
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function get(name) return redis.call('HGET', KEYS[1], name) or '' end
 local function set(...) redis.call('HSET', KEYS[1], ...) end
 local function text(ms) return string.format('%.0f', ms) end
-local function epoch_of()
-  local epoch = tonumber(get('epoch')) or 0
-  return epoch >= 0 and epoch < 2^52 and epoch or 0
-end
-local function left(lease)
-  local ms = (tonumber(get('until')) or 0) - now
-  if get('released') == '1' or ms <= 0 or ms > 2 * lease then return 0 end
-  return ms
-end
 local function is_mine()
   return get('holder') == ARGV[1] and get('epoch') == ARGV[2] and get('released') ~= '1'
 end
@@ -81,8 +72,11 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], text(now + 1), '+inf')
 stay()
 return {text(now), redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 512)}",
     "\
-local epoch, lease, held = epoch_of(), tonumber(ARGV[2]), tonumber(ARGV[5])
-local ms, holder, released = left(lease), get('holder'), tonumber(get('released')) or 0
+local epoch, lease, held = tonumber(get('epoch')) or 0, tonumber(ARGV[2]), tonumber(ARGV[5])
+local holder, released = get('holder'), tonumber(get('released')) or 0
+local ms = (tonumber(get('until')) or 0) - now
+if not (epoch >= 0 and epoch < 2^52) then epoch = 0 end
+if released == 1 or ms <= 0 or ms > 2 * lease then ms = 0 end
 local units, age = get('left'), now - (tonumber(get('at')) or now)
 local is_own = holder == ARGV[1] and released == 0
 local takes = ms > 0 and is_own or ms == 0 and ARGV[6] == '1'
@@ -111,8 +105,8 @@ touch()
 set('until', text(now + ARGV[3]), 'left', ARGV[4], 'at', text(now), 'what', ARGV[5])
 stay()
 local is_alone = now - (tonumber(get('alone_at')) or 0) <= tonumber(ARGV[3]) and 1 or 0
-if now - (tonumber(get('want_at')) or 0) > ARGV[3] / 2 then return {1, '', 0, is_alone} end
-return {1, get('want'), get('want_held'), is_alone}",
+local is_wanted = now - (tonumber(get('want_at')) or 0) <= ARGV[3] / 2
+return {1, is_wanted and get('want') or '', get('want_held'), is_alone}",
     "\
 if not is_mine() or (tonumber(get('until')) or 0) <= now then return false end
 local id = redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'e', ARGV[5])

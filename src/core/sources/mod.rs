@@ -316,11 +316,11 @@ impl Sources {
         (&mut host.budget, parts)
     }
 
-    /// Gives a source a role in the cluster. `spenders`: the parts of the budget, of which this node has one.
-    pub fn set_role(&mut self, id: SourceId, role: Role, spenders: u32, cx: &mut Context) {
+    /// Gives a source a role in the cluster.
+    pub fn set_role(&mut self, id: SourceId, role: Role, cx: &mut Context) {
         let now = cx.now.mono;
         let idle_since = self[id].idle_since();
-        self[id].set_role(role, spenders, cx);
+        self[id].set_role(role, cx);
         let until = self.hosts[self[id].host].halted_until;
         self[id].halted(until, cx);
         let (budget, _) = self.budget(id, now);

@@ -286,6 +286,22 @@ fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_canno
     let follower = world.follower();
     world.ask(follower, "BTC/USDT", 2000);
     let asked = |world: &World| world.model.streams["{test}:one:ask"].len();
+#[test]
+fn a_source_that_a_reload_brings_back_is_followed_at_once() {
+    let mut world = World::settled(2);
+    let follower = world.follower();
+    for (sources, ms) in [(&SOURCES[1..], 40_000), (&SOURCES[..], 0)] {
+        let (now, config) = (world.now(), world.config(follower, sources));
+        world.node(follower).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+        world.run(ms);
+    }
+    for _ in 0..300 {
+        world.run(STEP_MS);
+        assert_eq!(world.role(follower, 0), "follower");
+    }
+    world.agrees(2100);
+}
+
     let before = asked(&world);
     world.run(5000);
     assert!(asked(&world) - before < 8, "{}", asked(&world) - before);

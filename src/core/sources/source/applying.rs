@@ -382,7 +382,7 @@ mod tests {
         use crate::core::sources::replica::{Outbound, Role};
         use crate::exchange::RefusalKind;
         let (mut source, mut cx) = listing("coinbase", &["A/USD", "B/USD"]);
-        source.set_role(Role::Collector, 1, &mut cx);
+        source.set_role(Role::Collector, &mut cx);
         let mut host = Host::new(&source.profile.url);
         let symbols = cx.market.catalog.known().to_vec();
         // `ends`: which markets are answered well. `expected`: is_first, is_last and tickers of each update.
@@ -426,7 +426,7 @@ mod tests {
         use crate::replication::{Entry, EntryHead, SentCandles, SeriesPart};
         let (mut source, mut cx) = listing("binance", &["A/USDT", "B/USDT"]);
         cx.market.charts.reconfigure(&Limits { candle_series: 1, ..Limits::default() });
-        source.set_role(Role::Follower, 1, &mut cx);
+        source.set_role(Role::Follower, &mut cx);
         for _ in 0..3 {
             let slot = M1.slot_of(cx.now.unix);
             let symbol = "A/USDT".into();

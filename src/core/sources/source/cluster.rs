@@ -73,9 +73,7 @@ impl Source {
     }
 
     /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
-    /// `spenders`: the parts of the budget, of which this node has one.
-    pub fn set_role(&mut self, role: Role, spenders: u32, cx: &mut Context) {
-        self.spenders = spenders;
+    pub fn set_role(&mut self, role: Role, cx: &mut Context) {
         let was = self.replica.role();
         self.replica = Replica::new(role, cx.now.mono);
         if was.collects() && !role.collects() {
