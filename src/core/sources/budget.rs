@@ -46,7 +46,7 @@ const PERCENT_OTHERS: u64 = 10;
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// How long a request waits for the other nodes to be told. The source is woken as soon as they are.
-const TELL_PAUSE: Duration = Duration::from_millis(250);
+pub const TELL_PAUSE: Duration = Duration::from_millis(250);
 
 /// What units are spent for, the most urgent first. The numbers tell by how many quarters of the dearest
 /// request each purpose yields: a cheap request that yields must not overtake a dear one.
@@ -73,7 +73,7 @@ pub struct Budget {
     /// Units of all requests that were sent since the start.
     sent: u64,
     /// In a cluster: what was spent when the other nodes were last told what is left.
-    told: Option<u64>,
+    told: u64,
 }
 
 /// What was spent of one limit.
@@ -140,11 +140,6 @@ impl Budget {
 
     /// When a request of this cost may be sent: now or later. The pace is divided by `parts`.
     pub fn ready_at(&self, cost: u32, purpose: Purpose, parts: u32, now: Mono) -> Mono {
-        // The other nodes are told first.
-        let untold = self.told.map_or(0, |told| self.spent - told);
-        if untold > 0 && untold + u64::from(cost) > self.untold_most(parts) {
-            return now + TELL_PAUSE;
-        }
         let of = |it: &Account| it.ready_at(cost, self.unsent, purpose, parts, now);
         let at = self.accounts.iter().map(of).max().unwrap_or(now);
         at.max(now).min(now + LONGEST)
@@ -237,7 +232,7 @@ impl Budget {
 /// What a cluster needs: the collector of a source reports to the others what is left of the budget.
 impl Budget {
     /// Goes on from what another node had left: units, and how many milliseconds ago. If it is not known,
-    /// nothing counts as left. From now on, the other nodes are told.
+    /// nothing counts as left.
     pub fn take_over(&mut self, left: Option<(u64, u64)>, now: Mono) {
         let (units, age_ms) = left.unwrap_or_default();
         let since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
@@ -245,13 +240,19 @@ impl Budget {
             let missing = account.burst().saturating_sub(units);
             let time = Duration::from_micros(account.time_of(missing, 1));
             account.paid_until = account.paid_until.max(since + time);
+            // As if all of it was spent for quotes: others get their share from now on.
+            let time = time * 100 / PERCENT_QUOTES as u32;
+            account.quotes_paid_until = account.quotes_paid_until.max(since + time);
         }
-        self.told = Some(self.spent);
+        self.told = self.spent;
     }
 
-    /// The other nodes need not be told any more.
-    pub fn stop_telling(&mut self) {
-        self.told = None;
+    /// When a collector may send a request of this cost. If much was spent since the other nodes were told,
+    /// it tells them first.
+    pub fn tell_first(&self, cost: u32, parts: u32, now: Mono) -> Mono {
+        let untold = self.spent - self.told;
+        let is_much = untold > 0 && untold + u64::from(cost) > self.untold_most(parts);
+        if is_much { now + TELL_PAUSE } else { now }
     }
 
     /// The units that may be reported as left, and the count to pass to [`Budget::note_told`] after that.
@@ -262,7 +263,7 @@ impl Budget {
 
     /// The other nodes know what was left when `spent` units were spent: before a reload, at another host.
     pub fn note_told(&mut self, spent: u64) {
-        self.told = self.told.map(|told| told.max(spent.min(self.spent)));
+        self.told = self.told.max(spent.min(self.spent));
     }
 
     /// The most units that may be spent before the other nodes are told: the units of two seconds. With the
@@ -581,15 +582,24 @@ mod tests {
         assert!(history > 400 && at[0] == Mono(0), "{history}");
         assert!(at.is_sorted() && at[2] < at[3]);
         // Quotes without end: three quarters of the pace.
-        let (mut now, mut quotes) = (Mono(0), 0);
-        while now < Mono(60_000_000) {
-            let at = budget.ready_at(10, Purpose::Quotes, 1, now);
-            now = at.max(budget.quotes_turn(10, 1, now));
-            spend(&mut budget, 10, Purpose::Quotes, 1, now);
-            quotes += 10;
-        }
+        let quotes_in = |budget: &mut Budget, seconds: u64| {
+            let (mut now, mut quotes) = (Mono(0), 0);
+            while now < Mono(seconds * 1_000_000) {
+                let at = budget.ready_at(10, Purpose::Quotes, 1, now);
+                now = at.max(budget.quotes_turn(10, 1, now));
+                spend(budget, 10, Purpose::Quotes, 1, now);
+                quotes += 10;
+            }
+            (now, quotes)
+        };
+        let (now, quotes) = quotes_in(&mut budget, 60);
         assert!((3_500..=4_300).contains(&quotes), "{quotes}");
         assert_eq!(budget.ready_at(2, Purpose::History, 1, now), now);
+        // Also of a budget of which nothing is left.
+        let mut budget = self::budget(&[limit(6000, 60)], 80);
+        budget.take_over(None, Mono(0));
+        let (_, quotes) = quotes_in(&mut budget, 20);
+        assert!((1_150..=1_250).contains(&quotes), "{quotes}");
     }
 
     #[test]
@@ -609,10 +619,9 @@ mod tests {
         let mut budget = budget(&[limit(1000, 60)], 2);
         budget.take_over(Some((100, 0)), Mono(0));
         budget.note_told(5);
-        assert_eq!(budget.ready_at(2, Purpose::Named, 1, Mono(0)), Mono(0));
+        assert_eq!(budget.tell_first(2, 1, Mono(0)), Mono(0));
         spend(&mut budget, 1000, Purpose::Named, 1, Mono(0));
-        let later = Mono(1_000_000_000);
-        assert_eq!(budget.ready_at(2, Purpose::Named, 1, later), later + TELL_PAUSE);
+        assert_eq!(budget.tell_first(2, 1, Mono(0)), Mono(0) + TELL_PAUSE);
     }
 
     #[test]

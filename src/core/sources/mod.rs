@@ -323,13 +323,10 @@ impl Sources {
         self[id].set_role(role, cx);
         let until = self.hosts[self[id].host].halted_until;
         self[id].halted(until, cx);
-        let (budget, _) = self.budget(id, now);
         if let Some(since) = idle_since.filter(|_| role == Role::Alone) {
             // Other nodes, or an earlier run, may have spent the whole budget before.
-            budget.take_over(Some((0, now.since(since).as_millis() as u64)), now);
-        }
-        if role == Role::Alone {
-            budget.stop_telling();
+            let left = Some((0, now.since(since).as_millis() as u64));
+            self.budget(id, now).0.take_over(left, now);
         }
     }
 
