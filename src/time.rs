@@ -171,6 +171,13 @@ impl Add<Duration> for Mono {
     }
 }
 
+impl Sub<Duration> for Mono {
+    type Output = Mono;
+    fn sub(self, span: Duration) -> Mono {
+        Mono(self.0.saturating_sub(span.as_micros() as u64))
+    }
+}
+
 impl Add<i64> for UnixMs {
     type Output = UnixMs;
     fn add(self, ms: i64) -> UnixMs {

@@ -191,7 +191,12 @@ impl Backend {
     #[cold]
     pub fn watch_clocks(&mut self, cx: &mut Context) {
         cx.state += 1;
-        if cx.clock.is_none() && cx.check_clocks() {
+        if cx.clock.is_none()
+            && let Some(slept) = cx.check_clocks()
+        {
+            if let Some(cluster) = self.cluster.get_mut() {
+                cluster.slept(slept, &mut self.sources, cx);
+            }
             self.sources.clocks_moved(cx);
             self.changed(cx);
         }

@@ -146,21 +146,19 @@ impl Context {
         self.now.unix = at;
     }
 
-    /// Compares the clocks. Returns true if they moved apart since the last call: the machine slept, or a
-    /// clock was set. Logs the move. After a move forward, ages the quotes by the same time.
-    pub fn check_clocks(&mut self) -> bool {
+    /// Compares the clocks. If they moved apart since the last call, the machine slept, or a clock was set:
+    /// logs the move, ages the quotes by a move forward, and returns how long the machine may have slept.
+    pub fn check_clocks(&mut self) -> Option<Duration> {
         let zero = wall_zero(self.now);
         let moved_ms = zero - self.wall_zero;
         if moved_ms.abs() <= CLOCKS_MOVED_MS {
-            return false;
+            return None;
         }
         self.wall_zero = zero;
         log::warn!(target: SOURCE, "wall clock moved ms={moved_ms}");
-        if let Ok(by_ms) = u64::try_from(moved_ms) {
-            let by = Duration::from_millis(by_ms);
-            self.market.quotes.aged(by, self.now.mono);
-        }
-        true
+        let slept = Duration::from_millis(moved_ms.max(0) as u64);
+        self.market.quotes.aged(slept, self.now.mono);
+        Some(slept)
     }
 }
 

@@ -154,6 +154,15 @@ impl Engine {
         self.links.iter_mut().for_each(|link| link.postpone(by));
     }
 
+    /// The engine's clock has gone on for `by`, and the monotonic clock may not have. If it has, the next
+    /// heartbeat tells a lower time.
+    pub fn slept(&mut self, by: Duration) {
+        let ms = by.as_millis() as u64;
+        self.zeros.iter_mut().for_each(|zero| *zero = zero.saturating_add_unsigned(ms));
+        let pending = self.links.iter_mut().flat_map(|link| &mut link.pending);
+        pending.for_each(|it| it.sent_at = it.sent_at - by);
+    }
+
     /// A connection is open.
     pub fn opened(&mut self, conn: usize, cx: &mut Context) {
         // Each command has a deadline of its own.

@@ -229,6 +229,18 @@ impl Cluster {
         }
     }
 
+    /// The machine slept for `by`, or its wall clock was set: the monotonic clock may have stood still. So
+    /// leases end earlier by this clock.
+    pub fn slept(&mut self, by: Duration, sources: &mut Sources, cx: &mut Context) {
+        self.engine.slept(by);
+        for lease in &mut self.leases {
+            if let Some(held) = &mut lease.held {
+                (held.until, lease.due) = (held.until - by, cx.now.mono);
+            }
+        }
+        self.handle_timeout(sources, cx);
+    }
+
     /// Lets leases run out by this node's own clock, and tells the sources and the metrics.
     fn update_sources(&mut self, sources: &mut Sources, cx: &mut Context) {
         for id in self.ids() {

@@ -619,15 +619,27 @@ fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
 
 #[test]
 fn a_paused_collector_asks_before_it_calls_the_exchange_again() {
-    let mut world = World::settled(2);
-    let paused = world.collectors(0)[0];
-    world.node(paused).is_paused = true;
-    world.run(10_000);
-    let since = world.ms;
-    world.node(paused).is_paused = false;
-    world.run(3000);
-    assert_eq!(world.doubled(since), 0);
-    world.comes_together(6000, 2100);
+    for (is_asleep, more_ms) in [(false, 0), (true, 0), (true, 500)] {
+        let mut world = World::settled(2);
+        let paused = world.collectors(0)[0];
+        world.node(paused).is_paused = true;
+        let pause_ms = 10_000 + more_ms;
+        world.run(pause_ms);
+        if is_asleep {
+            // The monotonic clock of a machine that sleeps stands still.
+            world.node(paused).lost_us += 1000 * pause_ms;
+        }
+        let since = world.ms;
+        (world.node(paused).is_paused, world.delay_ms) = (false, 600);
+        // A renewal is due, and was not answered.
+        world.run(550);
+        assert_ne!(world.role(paused, 0), "collector", "another node may be one now");
+        world.run(3000);
+        assert_eq!(world.doubled(since), 0, "{is_asleep} {more_ms}");
+        world.delay_ms = 0;
+        assert!(!world.health(paused).contains("cluster_clock"));
+        world.comes_together(6000, 2100);
+    }
 }
 
 #[test]
