@@ -45,15 +45,18 @@ impl Series {
         if let (Evidence::Exchange(answer), 0) = (evidence, written.rejected) {
             self.note_first(&closed, answer);
         }
+        // From where on slots, and candles, may still be revised.
+        let recent = present - REREAD;
         let revisable = match evidence {
             Evidence::History => None,
-            Evidence::Proven => Some(i64::MAX),
-            Evidence::Exchange(answer) => Some(answer.young().start),
+            Evidence::Proven => Some((recent, i64::MAX)),
+            Evidence::Revisable => Some((i64::MIN, i64::MIN)),
+            Evidence::Exchange(answer) => Some((recent, answer.young().start)),
         };
         for slots in self.decided(closed.clone(), &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
             if let Some(revisable) = revisable {
-                self.note_settled(&slots, here, present, revisable);
+                self.note_settled(&slots, here, revisable);
             }
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
@@ -138,15 +141,21 @@ impl Series {
             _ => [judged.clone()].into_iter().collect(),
         };
         unsound.iter().for_each(|slots| _ = decided.remove(slots));
-        let Evidence::Exchange(answer) = evidence else {
-            return decided;
+        let young = match evidence {
+            Evidence::History | Evidence::Proven => return decided,
+            Evidence::Revisable => judged.clone(),
+            Evidence::Exchange(answer) => clipped(&answer.young(), &judged),
         };
         // Final slots are skipped where the answer cannot improve them: where only the file holds them, and
         // where its candles may not be final.
-        let young = self.row_slots(clipped(&answer.young(), &judged)).map(|slot| slot..slot + 1);
+        let young = self.row_slots(young).map(|slot| slot..slot + 1);
         for part in self.hidden(judged.clone()).into_iter().chain(young) {
-            self.settled(&part).into_iter().for_each(|settled| _ = decided.remove(settled));
+            let settled = self.revisable(&part).missing(part);
+            settled.into_iter().for_each(|settled| _ = decided.remove(settled));
         }
+        let Evidence::Exchange(answer) = evidence else {
+            return decided;
+        };
         // One answer alone removes no candle from memory or from the file. It does not prove a slot empty
         // either in which quotes show a trade, or that lies outside of its candles.
         let between = clipped(&answer.between, &judged);
@@ -204,19 +213,17 @@ impl Series {
         }
     }
 
-    /// Notes which of these slots may still be revised: the slots that closed a moment ago, and the candles
-    /// from `revisable` on. Final slots stay final. `present` was the newest slot at the time of the request.
+    /// Notes which of these slots may still be revised: all slots from `recent` on, and the candles from
+    /// `young` on. Final slots stay final.
     fn note_settled(
         &mut self,
         slots: &Range<i64>,
         found: &[Found<'_>],
-        present: i64,
-        revisable: i64,
+        (recent, young): (i64, i64),
     ) {
         let candles = found.iter().map(|it| it.slot..it.slot + 1);
-        let recent = (present - REREAD).clamp(slots.start, slots.end)..slots.end;
-        let young: IntervalSet =
-            candles.filter(|it| it.start >= revisable).chain([recent]).collect();
+        let recent = recent.clamp(slots.start, slots.end)..slots.end;
+        let young: IntervalSet = candles.filter(|it| it.start >= young).chain([recent]).collect();
         for settled in young.missing(slots.clone()) {
             self.unsettled.remove(settled.clone());
             self.silences.remove(&settled);
@@ -370,7 +377,9 @@ mod tests {
     use crate::interval::{Interval, Stored};
     use crate::market::ChartSpec;
     use crate::market::interval_set::MAX_INTERVALS;
-    use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
+    use crate::market::testing::{
+        all_of, candle, chart, covered, key, known, minute, minutes, slots,
+    };
 
     fn series() -> Series {
         Series::new(key(Stored::M1), 0)
@@ -639,6 +648,21 @@ mod tests {
         page.iter_mut().for_each(|it| it.candle.volume = Decimal::from(77));
         assert_eq!(series.ingest_whole(20..26, &page, minute(91), None).updated, 3);
         assert!(series.is_settled(&(10..27)));
+    }
+
+    #[test]
+    fn what_another_node_will_read_again_is_not_final_and_changes_no_final_candle() {
+        let mut series = series();
+        known(&mut series, 10..20, &minutes(10..20), minute(90));
+        let mut page = minutes(15..25);
+        page.iter_mut().for_each(|it| it.candle.volume = Decimal::from(77));
+        let written = series.ingest(15..30, &page, &Evidence::Revisable, minute(90), None);
+        assert_eq!((written.written, written.updated), (5, 0));
+        assert_eq!(covered(&series), [(10, 30)]);
+        assert!(series.is_settled(&(10..20)));
+        assert!(series.revisable(&(10..40)).iter().eq(std::iter::once(20..30)));
+        known(&mut series, 20..30, &minutes(20..25), minute(90));
+        assert!(series.is_settled(&(10..30)));
     }
 
     #[test]

@@ -270,19 +270,16 @@ impl Series {
         Some(last.map_or(from, |it| it.start.min(from)).max(0))
     }
 
-    /// The parts of these slots whose candles are final: they are not requested again.
-    pub(super) fn settled(&self, slots: &Range<i64>) -> Vec<Range<i64>> {
-        let mut settled: IntervalSet = self.unsettled.missing(slots.clone()).into_iter().collect();
-        for (silent, _) in self.silences.within(slots) {
-            settled.remove(silent);
-        }
-        settled.iter().collect()
+    /// The parts of these slots whose candles may still be revised. The others are final: they are not
+    /// requested again.
+    pub fn revisable(&self, slots: &Range<i64>) -> IntervalSet {
+        let silent = self.silences.within(slots).map(|(part, _)| part);
+        self.unsettled.within(slots.clone()).chain(silent).collect()
     }
 
-    /// True if the candles of these slots are final: they are not requested again.
+    /// True if the candles of these slots are final.
     pub fn is_settled(&self, slots: &Range<i64>) -> bool {
-        let mut unsettled = self.unsettled.within(slots.clone());
-        unsettled.next().is_none() && !self.is_silent(slots)
+        self.revisable(slots).is_empty()
     }
 
     /// Marks the end of each archived stretch as not final: its last `REOPENED` slots, or in the stretch of

@@ -53,8 +53,11 @@ pub(super) struct Found<'a> {
 pub enum Evidence {
     /// The history file: nobody traded in a slot without a candle.
     History,
-    /// Another node of the cluster: it had the proof that a slot without a candle is empty.
+    /// Another node of the cluster: a slot without a candle is proven empty, and the candles are final.
     Proven,
+    /// Another node of the cluster: a slot without a candle is proven empty, and the exchange may still
+    /// revise these slots.
+    Revisable,
     /// A response of the exchange, or a slice of one.
     Exchange(Answer),
 }

@@ -108,10 +108,11 @@ pub struct SentCandles {
     pub closed_before: UnixMs,
     /// False if a row came without its time.
     pub is_dated: bool,
-    /// True if it answers a request: the collector has no more of what was asked for.
+    /// True if it answers a request: the collector has no more of what was asked for, and every slot without
+    /// a candle is known to be empty.
     pub is_answer: bool,
-    /// True if every slot without a candle is known to be empty.
-    pub is_proven: bool,
+    /// True if the exchange does not revise these slots any more.
+    pub is_final: bool,
     /// The candles, each with true if the exchange says that it is not closed yet.
     pub rows: Vec<(Candle, bool)>,
 }

@@ -67,7 +67,7 @@ mod tests {
                 closed_before: UnixMs(1_790_000_000_000),
                 is_dated: true,
                 is_answer: false,
-                is_proven: true,
+                is_final: true,
                 rows: vec![(candle(0), false), (candle(1), false), (candle(2), true)],
             }),
             Update::Status(Some("quotes: no answer in time".into())),
@@ -116,7 +116,7 @@ mod tests {
             closed_before: UnixMs(0),
             is_dated: true,
             is_answer: false,
-            is_proven: false,
+            is_final: false,
             rows: rows.clone(),
         };
         let whole = Entry { head: EntryHead::default(), body: Update::Candles(page) };

@@ -138,7 +138,7 @@ impl CandlePage {
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
             is_dated: self.is_dated,
             is_answer: false,
-            is_proven: false,
+            is_final: false,
             rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
         }
     }

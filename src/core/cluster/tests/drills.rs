@@ -1,7 +1,7 @@
 //! The faults that leave a cluster half-dead, and how soon it is whole again. Every second, the world looks
 //! at what all nodes have spent in the minute before.
 
-use super::{SOURCES, STEP_MS, World};
+use super::{Exchanges, SOURCES, STEP_MS, World};
 use crate::config::SourceConfig;
 use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
@@ -173,23 +173,30 @@ fn a_source_that_others_lack_stays_where_it_is() {
 
 #[test]
 fn a_collector_that_does_not_reach_its_exchange_hands_it_over_once_and_then_rarely() {
-    let mut world = World::settled(3);
-    let old = world.collectors(0)[0];
-    world.node(old).is_shut_in = true;
-    world.run(14_000);
-    world.ends_with_one_collector_each();
-    assert_ne!(world.collectors(0), [old]);
-    for _ in 0..30 {
-        world.run(1000);
-        world.is_fresh(3100);
+    for refuses in [Exchanges::Away, Exchanges::Blocking, Exchanges::Silent] {
+        let mut world = World::settled(3);
+        let epochs = |world: &World| (0..3).map(|source| world.epoch(source)).sum::<u64>();
+        let old = world.collectors(0)[0];
+        world.node(old).exchanges = refuses;
+        world.run(if refuses == Exchanges::Silent { 24_000 } else { 14_000 });
+        world.ends_with_one_collector_each();
+        assert_ne!(world.collectors(0), [old]);
+        for _ in 0..30 {
+            world.run(1000);
+            world.is_fresh(3100);
+        }
+        let before = epochs(&world);
+        world.run_in_steps(600_000, 100);
+        world.ends_with_one_collector_each();
+        assert!(epochs(&world) - before < 10, "{refuses:?} {}", epochs(&world) - before);
+        // No node reaches the exchanges: the sources are handed on, more and more rarely.
+        let before = world.epoch(0);
+        (0..3).for_each(|at| world.node(at).exchanges = refuses);
+        world.run_in_steps(600_000, 100);
+        assert!(world.epoch(0) - before < 10, "{refuses:?} {}", world.epoch(0) - before);
+        (0..3).for_each(|at| world.node(at).exchanges = Exchanges::Serving);
+        world.comes_together(60_000, 3100);
     }
-    // No node reaches the exchanges: the sources are handed on, more and more rarely.
-    let before = world.epoch(0);
-    (0..3).for_each(|at| world.node(at).is_shut_in = true);
-    world.run(600_000);
-    assert!(world.epoch(0) - before < 40, "{}", world.epoch(0) - before);
-    (0..3).for_each(|at| world.node(at).is_shut_in = false);
-    world.comes_together(60_000, 3100);
 }
 
 #[test]
@@ -280,13 +287,6 @@ fn nodes_that_are_reloaded_with_another_url_share_the_source_again() {
 }
 
 #[test]
-fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_cannot_get() {
-    let mut world = World::charted();
-    (0..2).for_each(|at| world.node(at).is_shut_in = true);
-    let follower = world.follower();
-    world.ask(follower, "BTC/USDT", 2000);
-    let asked = |world: &World| world.model.streams["{test}:one:ask"].len();
-#[test]
 fn a_source_that_a_reload_brings_back_is_followed_at_once() {
     let mut world = World::settled(2);
     let follower = world.follower();
@@ -302,9 +302,33 @@ fn a_source_that_a_reload_brings_back_is_followed_at_once() {
     world.agrees(2100);
 }
 
+#[test]
+fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_cannot_get() {
+    let mut world = World::charted();
+    (0..2).for_each(|at| world.node(at).exchanges = Exchanges::Away);
+    let follower = world.follower();
+    world.ask(follower, "BTC/USDT", 2000);
+    let asked = |world: &World| world.model.streams["{test}:one:ask"].len();
     let before = asked(&world);
     world.run(5000);
     assert!(asked(&world) - before < 8, "{}", asked(&world) - before);
+}
+
+#[test]
+fn candles_that_the_exchange_may_still_revise_are_final_at_no_node() {
+    let mut world = World::charted();
+    let newest = Stored::M1.slot_of(world.now().unix) - 1;
+    (0..2).for_each(|at| world.node(at).exchanges = Exchanges::Away);
+    world.run_in_steps(300_000, 50);
+    let follower = world.follower();
+    let key = world.ask(follower, "BTC/USDT", 60);
+    world.run(6000);
+    for at in 0..2 {
+        let series = world.node(at).core.cx.market.charts.get(key).expect("it is open");
+        let is_settled = |slot: i64| series.is_settled(&(slot..slot + 1));
+        assert!(series.covered().covers(newest - 9..newest + 1), "{at}");
+        assert!(is_settled(newest - 9) && !is_settled(newest), "{at}");
+    }
 }
 
 #[test]
@@ -330,7 +354,7 @@ fn no_request_is_lost_while_its_collector_asks_for_its_lease_again() {
 #[test]
 fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwards() {
     let mut world = World::settled(1);
-    world.node(0).is_banned = true;
+    world.node(0).exchanges = Exchanges::Banning;
     world.run(2000);
     world.add(1);
     world.run(12_000);
@@ -350,7 +374,7 @@ fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwar
 fn a_node_without_a_list_follows_again_if_it_was_alone_when_the_list_came() {
     let mut world = World::settled(1);
     world.add(1);
-    (world.node(1).is_shut_in, world.node(1).is_cut) = (true, true);
+    (world.node(1).exchanges, world.node(1).is_cut) = (Exchanges::Away, true);
     world.run(15_000);
     world.node(1).is_cut = false;
     world.run(5000);

@@ -51,15 +51,26 @@ impl Wire {
     }
 }
 
+/// What a node gets from the exchanges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exchanges {
+    Serving,
+    /// They cannot be reached.
+    Away,
+    /// They have banned the node for a while.
+    Banning,
+    /// They do not serve the country of the node.
+    Blocking,
+    /// They answer nothing.
+    Silent,
+}
+
 struct Node {
     core: Core,
     wires: HashMap<Key, Wire>,
     is_paused: bool,
     is_cut: bool,
-    /// True if the node does not reach the exchanges.
-    is_shut_in: bool,
-    /// True if the exchanges have banned the node.
-    is_banned: bool,
+    exchanges: Exchanges,
     /// By how much its wall clock is ahead.
     skew_ms: i64,
     /// How many microseconds its monotonic clock loses in each millisecond, and how many it has lost.
@@ -192,8 +203,7 @@ impl World {
             wires: HashMap::new(),
             is_paused: false,
             is_cut: false,
-            is_shut_in: false,
-            is_banned: false,
+            exchanges: Exchanges::Serving,
             skew_ms: 0,
             drift_us: 0,
             lost_us: 0,
@@ -284,7 +294,7 @@ impl World {
                     let why = Broken::Io(ErrorKind::ConnectionRefused);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
-                if engine.is_none() && node.is_shut_in {
+                if engine.is_none() && node.exchanges == Exchanges::Away {
                     let why = Broken::Io(ErrorKind::HostUnreachable);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
@@ -376,12 +386,18 @@ impl World {
         if path.ends_with("24hr") {
             self.polls.push((self.ms, source.to_string(), at));
         }
-        if node.is_shut_in {
-            return node.core.handle(key, Event::Eof, self.now_of(node));
-        }
-        if node.is_banned {
-            let reply = b"HTTP/1.1 418 Banned\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n";
-            return node.core.handle(key, Event::Received(reply), self.now_of(node));
+        match node.exchanges {
+            Exchanges::Serving => {}
+            Exchanges::Away => return node.core.handle(key, Event::Eof, self.now_of(node)),
+            Exchanges::Banning => {
+                let reply = b"HTTP/1.1 418 No\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n";
+                return node.core.handle(key, Event::Received(reply), self.now_of(node));
+            }
+            Exchanges::Blocking => {
+                let reply = b"HTTP/1.1 451 No\r\nContent-Length: 0\r\n\r\n";
+                return node.core.handle(key, Event::Received(reply), self.now_of(node));
+            }
+            Exchanges::Silent => return,
         }
         let mut body = Vec::new();
         let path = format!("/{path}");

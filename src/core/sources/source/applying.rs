@@ -436,7 +436,7 @@ mod tests {
                 closed_before: cx.now.unix,
                 is_dated: true,
                 is_answer: false,
-                is_proven: false,
+                is_final: false,
             };
             let (received, exchange_time) = (cx.now.unix, Some(cx.now.unix));
             let (epoch, waited_ms, state, rest_ms) = (1, 0, 0, 0);

@@ -190,22 +190,21 @@ impl Source {
         };
         let closed_before: UnixMs = cx.stats[asked.key.source].sure_time(cx.now);
         let current = asked.key.interval.slot_of(closed_before);
-        let closed = series.covered().within(asked.slots.clone()).map(|slots| {
-            let rows = series.candles(&slots).into_iter();
-            let rows: Vec<_> = rows.map(|(_, candle)| (candle, false)).collect();
-            (slots, rows)
+        let closed = series.covered().within(asked.slots.clone()).flat_map(|slots| {
+            let revisable = series.revisable(&slots);
+            let parts = revisable.missing(slots).into_iter().map(|part| (part, true));
+            parts.chain(revisable.iter().map(|part| (part, false))).collect::<Vec<_>>()
+        });
+        let closed = closed.map(|(slots, is_final)| {
+            let rows = series.candles(&slots).into_iter().map(|(_, candle)| (candle, false));
+            (rows.collect(), slots, is_final)
         });
         let forming = series.forming(current).filter(|_| asked.slots.contains(&current));
-        let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), true)]));
-        for (slots, rows) in closed.chain(forming) {
-            let page = SentCandles {
-                rows,
-                series: series_part(asked.key, slots, cx),
-                closed_before,
-                is_dated: true,
-                is_answer: true,
-                is_proven: true,
-            };
+        let forming = forming.map(|it| (vec![(it.clone(), true)], current..current + 1, false));
+        for (rows, slots, is_final) in closed.chain(forming) {
+            let series = series_part(asked.key, slots, cx);
+            let (is_dated, is_answer) = (true, true);
+            let page = SentCandles { rows, series, closed_before, is_dated, is_answer, is_final };
             self.publish(Update::Candles(page), cx.now, cx);
         }
     }
@@ -311,8 +310,8 @@ impl Source {
         let rows = rows.map(|(candle, is_forming)| Reported { candle, is_forming });
         let mut applied =
             CandlePage::new(key, slots.clone(), rows.collect(), page.is_dated, sent_at);
-        if page.is_proven {
-            applied.evidence = Evidence::Proven;
+        if page.is_answer {
+            applied.evidence = if page.is_final { Evidence::Proven } else { Evidence::Revisable };
         }
         // What the collector lacks is not requested again at once.
         let is_within = |it: &Range<i64>| it.start <= slots.start && slots.end <= it.end;
