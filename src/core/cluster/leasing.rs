@@ -9,7 +9,6 @@ use super::scripts::Script;
 use super::{Cluster, SETTLING};
 use crate::core::context::Context;
 use crate::core::sources::{Outbound, Role, Sources};
-use crate::core::stats::SourceState;
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::replication::{Update, encode};
@@ -174,8 +173,8 @@ impl Cluster {
         }
         (lease.held, lease.is_shared) = (Some(Held { epoch, until }), reply.count_at(3) == 0);
         sources.note_told(id, spent, cx.now);
-        let fails = sources[id].is_unreached(FAILS, cx);
-        if cx.stats[id].state == SourceState::Up {
+        let fails = sources[id].should_give_away(FAILS, cx);
+        if sources[id].has_collected() {
             lease.failures = 0;
         }
         let to = String::from_utf8_lossy(reply.bytes_at(1));
@@ -217,11 +216,11 @@ impl Cluster {
 
     /// Tells a source its role, and the metrics.
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
+        let (is_up, now) = (self.engine.is_up, cx.now.mono);
         if cx.stats[id].has_ended {
             self.leases[id.index()] = Lease::unused(now);
             return;
         }
-        let (is_up, now) = (self.engine.is_up, cx.now.mono);
         let stale = cx.config.sources.get(id.index()).map_or(Duration::MAX, |it| it.stale_after);
         let lease = &mut self.leases[id.index()];
         lease.rival.take_if(|(node, from)| *from <= now && !self.nodes.lost.contains(node));

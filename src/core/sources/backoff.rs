@@ -56,9 +56,8 @@ struct KindFailures {
     since: Mono,
     /// Until when none of the kind is requested.
     until: Mono,
-    /// True if another address might have done better ([`Fault::is_of_address`]), and the exchange asked for
-    /// no pause.
-    is_unreached: bool,
+    /// True if another node might do better ([`Fault::is_of_node`]), by the last answer.
+    is_of_node: bool,
     episode: Episode,
 }
 
@@ -99,15 +98,11 @@ impl Failures {
         }
     }
 
-    /// True if another node may do better: no quotes have come for `span` after a poll was due, and requests
-    /// for quotes or the list fail because the exchange is not reached, or fails itself.
-    pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
+    /// True if another node may do better: no quotes have come for `span` after a poll was due, and some
+    /// requests fail because the exchange is not reached, fails itself, or does not serve this node.
+    pub fn is_of_node(&self, span: Duration, cx: &Context) -> bool {
         let span = span + cx.config.sources[self.source.index()].poll.usual();
-        let is_unreached = |kind: &RequestKind| {
-            self.is_failing(*kind, cx) && self.kinds[*kind as usize].is_unreached
-        };
-        let kinds = [RequestKind::Quotes, RequestKind::List];
-        cx.now.mono.since(self.quotes_at) >= span && kinds.iter().any(is_unreached)
+        cx.now.mono.since(self.quotes_at) >= span && self.kinds.iter().any(|it| it.is_of_node)
     }
 
     /// True if nothing of this kind can be expected soon.
@@ -161,7 +156,7 @@ impl Failures {
                 return blame;
             }
         }
-        it.is_unreached = fault.is_of_address() && fault.retry_after.is_none();
+        it.is_of_node = fault.is_of_node();
         let status = &mut cx.stats[self.source];
         let failures = &mut status.failing[kind as usize];
         // Requests sent before this back-off began fail for the same reason: they count as one failure.
@@ -225,7 +220,7 @@ impl Failures {
     /// is logged if the beginning was, unless requests for some markets still fail (`fails_elsewhere`).
     pub fn answered(&mut self, kind: RequestKind, fails_elsewhere: bool, cx: &mut Context) {
         let it = &mut self.kinds[kind as usize];
-        it.in_a_row = 0;
+        (it.in_a_row, it.is_of_node) = (0, false);
         let status = &mut cx.stats[self.source];
         if it.until <= cx.now.mono {
             status.failing[kind as usize] = 0;

@@ -188,6 +188,14 @@ impl Fault {
         is_failure && self.kind == RefusalKind::Other
     }
 
+    /// True if another node of a cluster may do better: no address of the exchange serves this one, or the
+    /// exchange has banned this node's address, or does not serve its country (status 451). If there were too
+    /// many requests, or the exchange asks for a pause, other nodes may be meant as well.
+    pub fn is_of_node(&self) -> bool {
+        let is_failure = self.is_of_address() && self.retry_after.is_none();
+        is_failure || self.kind == RefusalKind::Banned || matches!(self.cause, Cause::Status(451))
+    }
+
     /// What the fault concerns. If one market alone may be at fault (`may_be_market`), an error status, a
     /// body or a response that takes too long is blamed on the market, unless it asks for a pause.
     pub fn blame(&self, may_be_market: bool) -> Blame {

@@ -67,9 +67,14 @@ impl Source {
         format!("{} at {}", profile.dialect.name(), profile.url)
     }
 
-    /// True if the exchange has not been reached for `span`, and this node has had its role for as long.
-    pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
-        self.failures.is_unreached(span, cx) && cx.now.mono.since(self.replica.since) >= span
+    /// True if quotes have come from the exchange since this node has its role.
+    pub fn has_collected(&self) -> bool {
+        self.newest_quotes > self.replica.since
+    }
+
+    /// True if another node may do better for `span`, and this node has had its role for as long.
+    pub fn should_give_away(&self, span: Duration, cx: &Context) -> bool {
+        self.failures.is_of_node(span, cx) && cx.now.mono.since(self.replica.since) >= span
     }
 
     /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
