@@ -23,7 +23,7 @@ use crate::support;
 mod world;
 
 use bench::Bench;
-use marketd::history::{Batch, DiskJob, QuoteName, Reply, StoreError};
+use marketd::history::{Batch, DiskJob, QuoteName, Reply, StoreError, Unusable};
 use marketd::store::{NotRenamed, rename};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +59,10 @@ fn what_was_written_is_there_after_a_restart() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
     for restart in 0..3 {
+        // A process that was killed has left these.
+        for draft in ["history.db-new", "history.db-prune", "history.db-pruned"] {
+            std::fs::write(dir.path().join(draft), "half of it").expect("a directory of ours");
+        }
         let mut bench = Bench::open(&path);
         assert_eq!(bench.opened().created, restart == 0);
         world::check(&mut bench, restart * 10..=restart * 10);
@@ -177,6 +181,8 @@ fn a_person_who_writes_makes_one_batch_wait() {
     let (error, back) = bench.write(batch(1)).expect_err("somebody is writing");
     assert!(matches!(error, StoreError::Busy(_)), "{error:?}");
     assert_eq!(*back, batch(1), "the batch comes back");
+    let other = Bench::try_open(&path).err().map(|error| error.why);
+    assert_eq!(other, Some(Unusable::InUse(Some(std::process::id()))), "it is still in use");
     world::check(&mut bench, 1..=1);
     shell.execute_batch("COMMIT").expect("sql");
     bench.put(*back);

@@ -81,7 +81,7 @@ impl OpenError {
 
     /// True if the error may go away by itself. Then each further job tries to open the file again.
     pub fn may_pass(&self) -> bool {
-        matches!(self.why, Unusable::Gone | Unusable::Io(_))
+        matches!(self.why, Unusable::InUse(_) | Unusable::Gone | Unusable::Io(_))
     }
 }
 

@@ -10,7 +10,7 @@ use marketd::history::{
 };
 use marketd::interval::Stored;
 use marketd::record::Candle;
-use marketd::store::{HistoryReader, check};
+use marketd::store::{HistoryReader, check, rename};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,11 @@ fn a_second_one_on_the_same_file_is_refused_and_told_who_has_it() {
     let error = Bench::try_open(&path).err().expect("it is in use");
     let by = Some(std::process::id());
     assert_eq!(error.why, Unusable::InUse(by));
+    // One that runs gets the file as soon as it is free.
+    let mut waiting = Bench::start(&path, Box::new(|| ())).expect("a thread");
+    assert_eq!(waiting.load().2, Err(StoreError::NotOpen));
+    bench.stop();
+    world::check(&mut waiting, known..=known + 1);
 }
 
 #[test]
@@ -85,7 +90,9 @@ fn what_is_no_history_file_is_refused_and_left_alone() {
     for path in [of("mail.sqlite"), of("pipe"), dir.path().to_path_buf()] {
         assert!(matches!(refused(&path), Unusable::Foreign(_)), "{path:?}");
     }
-    for path in [of("no/such/place.db"), of("diary.txt/in.db")] {
+    // A link into a volume that is not mounted.
+    std::os::unix::fs::symlink(of("volume.db"), of("link.db")).expect("a link");
+    for path in [of("no/such/place.db"), of("diary.txt/in.db"), of("link.db")] {
         assert!(matches!(refused(&path), Unusable::Unreachable(_)), "{path:?}");
     }
     let parent = Bench::try_open(&of("..")).err().expect("it is a directory");
@@ -103,6 +110,26 @@ fn what_is_no_history_file_is_refused_and_left_alone() {
         }),
     ] {
         assert!(is_expected(refused(&altered(&TempDir::new(), sql))), "{sql}");
+    }
+}
+
+#[test]
+fn a_lock_is_taken_on_a_file_of_its_own_alone() {
+    let dir = TempDir::new();
+    let path = altered(&dir, "SELECT 1");
+    let (lock, secret) = (beside(&path, "-lock"), dir.path().join("secret"));
+    std::fs::write(&secret, "of somebody else").expect("a directory of ours");
+    for is_symbolic in [true, false] {
+        std::fs::remove_file(&lock).expect("it is there");
+        let linked = match is_symbolic {
+            true => std::os::unix::fs::symlink(&secret, &lock),
+            false => std::fs::hard_link(&secret, &lock),
+        };
+        linked.expect("a link");
+        let why = refused(&path);
+        assert!(matches!(&why, Unusable::Unreachable(it) if it.contains("-lock: ")), "{why:?}");
+        assert_eq!(rename(&path, "kraken", "new").err().map(|it| it.why), Some(why));
+        assert_eq!(std::fs::read_to_string(&secret).expect("it is there"), "of somebody else");
     }
 }
 
@@ -175,8 +202,14 @@ fn a_file_that_loses_its_name_is_noticed_before_the_next_batch() {
     let (dir, path, mut bench) = Bench::fresh();
     bench.put(batch(0));
     let (moved, copy) = (dir.path().join("moved.db"), dir.path().join("copy.db"));
-    for number in 1..4 {
-        match number {
+    for number in 1..7 {
+        // From the fourth time on, the file is closed for another try when it loses its name.
+        if number > 3 {
+            let shell = Bench::shell(&path);
+            shell.execute_batch("BEGIN IMMEDIATE").expect("sql");
+            bench.write(batch(0)).expect_err("somebody is writing");
+        }
+        match number % 3 {
             1 => std::fs::remove_file(&path).expect("it is there"),
             2 => std::fs::rename(&path, &moved).expect("it is there"),
             _ => {

@@ -1,12 +1,14 @@
 //! The history file: opens, creates, checks and closes it.
 //!
-//! `HistoryFile` owns the lock, the connection, the identity of the file, and the number of flushes since the
-//! last checkpoint. A file that is not marketd's, is newer, or is damaged is refused and left unchanged.
-//! Nothing here repairs a file. A new file gets its name only when it is complete.
+//! `HistoryFile` owns the connection and the number of flushes since the last checkpoint. `KnownFile` tells
+//! whether the file was removed or replaced. A file that is not marketd's, is newer, or is damaged is refused
+//! and left unchanged. Nothing here repairs a file. A new file gets its name only when it is complete.
 //!
 //! It knows nothing of candles: `tables.rs` reads and writes them.
 
-use super::header::{Lock, Look, beside, damaged, log_of, look};
+use super::header::{
+    Identity, Lock, Look, beside, damaged, identity, identity_at, log_bytes, log_of, look,
+};
 use super::schema::{self, MIGRATIONS};
 use super::sqlite::{Database, OpenFlags};
 use crate::history::{
@@ -14,7 +16,6 @@ use crate::history::{
 };
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For a larger
@@ -25,36 +26,60 @@ pub(super) const CHECKED_BYTES: u64 = 64 << 20;
 /// pages into the file. It is cheaper if several flushes have changed the same pages.
 const FLUSHES_PER_CHECKPOINT: u32 = 10;
 
-const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+/// The path has no symbolic links: a link that appears meanwhile is not followed.
+pub(super) const WRITE: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
 /// Bytes before each page in the log (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
+
+/// Files that are made beside the history file: a new one, and the two copies of a prune.
+const DRAFTS: [&str; 3] = ["-new", "-prune", "-pruned"];
 
 /// An open history file.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
     flushes: u32,
-    path: PathBuf,
-    /// The identity of the file and of its log. SQLite keeps writing to a removed file, and all of
-    /// that is lost when the process ends.
-    identity: Option<(u64, u64)>,
-    log: Option<(u64, u64)>,
-    lock: Lock,
 }
 
-/// Device and inode of the file that has this name now. While that file is open, no other file has the same
-/// two numbers. This function must not open it: closing it would drop SQLite's locks.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let about = fs::metadata(path).ok()?;
-    Some((about.dev(), about.ino()))
+/// Which file had its name when it was opened. SQLite keeps writing to a file that was removed, and all of
+/// that is lost when the process ends.
+pub(super) struct KnownFile {
+    path: PathBuf,
+    file: Option<Identity>,
+    log: Option<Identity>,
+}
+
+impl KnownFile {
+    /// True if the file was removed, or replaced by another file.
+    pub(super) fn has_gone(&self) -> bool {
+        match fs::metadata(&self.path) {
+            Ok(about) => Some(identity(&about)) != self.file,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
+    }
+
+    /// Renames the log of the file that was removed or replaced, and is closed: SQLite would take it for the
+    /// log of the next file with this name.
+    pub(super) fn set_log_aside(&self) {
+        if !self.path.exists() || identity_at(&log_of(&self.path)) == self.log {
+            // If this fails, opening the next file reports why.
+            let _ = set_log_aside(&self.path);
+        }
+    }
 }
 
 impl HistoryFile {
     /// Opens the file, or creates it if it does not exist. Checks it completely if it has at most
-    /// `checked` bytes.
-    pub(super) fn open(path: &Path, checked: u64) -> Result<(HistoryFile, Opened), OpenError> {
+    /// `checked` bytes. `lock`: the lock of this file, if it is held already. It is held afterwards.
+    pub(super) fn open(
+        path: &Path,
+        checked: u64,
+        lock: &mut Option<Lock>,
+    ) -> Result<(HistoryFile, KnownFile, Opened), OpenError> {
         at_resolved(path, |path| {
-            let lock = Lock::take(path)?;
+            *lock = Some(Lock::take(path, lock.take())?);
+            clear_drafts(path);
             let created = look_to_write(path)?.is_none();
             let log_set_aside = created && set_log_aside(path)?;
             if created {
@@ -64,15 +89,10 @@ impl HistoryFile {
                 .ok_or_else(|| damaged("it was removed while it was being opened"))?;
             let (db, upgraded_from) = open_database(path, &look, checked)?;
             let bytes = db.used_bytes()?;
-            let file = HistoryFile {
-                db,
-                flushes: 0,
-                identity: identity(path),
-                log: identity(&log_of(path)),
-                path: path.to_path_buf(),
-                lock,
-            };
-            Ok((file, Opened { created, bytes, log_set_aside, upgraded_from }))
+            let (file, log) = (identity_at(path), identity_at(&log_of(path)));
+            let known = KnownFile { path: path.to_path_buf(), file, log };
+            let opened = Opened { created, bytes, log_set_aside, upgraded_from };
+            Ok((HistoryFile { db, flushes: 0 }, known, opened))
         })
     }
 
@@ -87,43 +107,18 @@ impl HistoryFile {
         self.db.checkpoint()
     }
 
-    /// True if the file was removed, or replaced by another file.
-    pub(super) fn has_gone(&self) -> bool {
-        identity(&self.path) != self.identity
-    }
-
-    /// Closes a file that was removed or replaced, and renames its log: SQLite would take it for
-    /// the log of the next file with this name.
-    pub(super) fn clear_away(self) {
-        let log = log_of(&self.path);
-        let is_ours = !self.path.exists() || identity(&log) == self.log;
-        let path = self.path.clone();
-        // The lock is held until this function returns.
-        let _lock = self.abandon();
-        if is_ours {
-            // If this fails, opening the next file reports why.
-            let _ = set_log_aside(&path);
-        }
-    }
-
     /// Empties the log and closes the file.
     pub(super) fn close(self) -> Result<(), StoreError> {
-        if self.has_gone() {
-            self.clear_away();
-            let text = "it was removed or replaced, and what was in it is lost";
-            return Err(StoreError::Io(text.to_string()));
-        }
         let emptied = self.db.empty_log();
         // Closing removes the empty log. After an error it must not try another checkpoint.
         self.db.leave_log(emptied.is_err())?;
         self.db.close().and(emptied)
     }
 
-    /// Closes a file without writing to it. Returns its lock.
-    pub(super) fn abandon(self) -> Lock {
+    /// Closes a file without writing to it.
+    pub(super) fn abandon(self) {
         // The connection leaves the log unchanged. An error does not matter here.
         let _ = self.db.close();
-        self.lock
     }
 }
 
@@ -155,7 +150,7 @@ fn set_log_aside(path: &Path) -> Result<bool, Unusable> {
 }
 
 /// Returns true if the operation succeeded, and false if its file does not exist.
-pub(super) fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
+fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
     match done {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         done => Ok(done.map(|()| true)?),
@@ -178,10 +173,12 @@ pub(super) fn at_resolved<T>(
     done.map_err(|why| why.at(&path))
 }
 
-/// The path without symbolic links. The file need not exist.
+/// The path without symbolic links. The file need not exist. A link must have a target: otherwise a new file
+/// would be created where a volume is not mounted.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     let found = fs::canonicalize(path);
-    if !matches!(&found, Err(error) if error.kind() == ErrorKind::NotFound) {
+    let is_missing = matches!(&found, Err(error) if error.kind() == ErrorKind::NotFound);
+    if !is_missing || path.is_symlink() {
         return found;
     }
     let parent = match path.parent() {
@@ -194,13 +191,20 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// Removes what a process has left that was killed while it made a draft. The lock must be held. A draft that
+/// cannot be removed is an error only for the next one that makes it.
+pub(super) fn clear_drafts(path: &Path) {
+    for draft in DRAFTS.map(|suffix| beside(path, suffix)) {
+        for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
 /// Creates the file under another name and renames it when it is complete, so that a crash leaves
 /// no file that looks damaged.
 fn create(path: &Path) -> Result<(), Unusable> {
     let draft = beside(path, "-new");
-    for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {
-        if_there(fs::remove_file(name))?;
-    }
     let db = Database::open(&draft, WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     schema::migrate(&db, 0, &MIGRATIONS)?;
     db.execute("PRAGMA journal_mode = WAL")?;
@@ -224,7 +228,7 @@ fn open_database(
     checked: u64,
 ) -> Result<(Database, Option<u32>), Unusable> {
     let db = Database::open(path, WRITE)?;
-    match make_ready(&db, look, checked) {
+    match make_ready(&db, path, look.page, checked) {
         Ok(upgraded_from) => Ok((db, upgraded_from)),
         Err(error) => {
             if look.log == 0 {
@@ -239,8 +243,13 @@ fn open_database(
 
 /// Checks and upgrades the database. Returns the former version of its tables, if they were
 /// upgraded.
-fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<Option<u32>, Unusable> {
-    check_content(db, look, checked)?;
+fn make_ready(
+    db: &Database,
+    path: &Path,
+    page: u64,
+    checked: u64,
+) -> Result<Option<u32>, Unusable> {
+    check_content(db, path, page, checked)?;
     if db.text("PRAGMA journal_mode")? != "wal" {
         db.execute("PRAGMA journal_mode = WAL")?;
     }
@@ -254,7 +263,12 @@ fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<Option<u32>, U
 
 /// Checks that the file is marketd's and complete, including its log. Checks all of its content if it has at
 /// most `checked` bytes.
-pub(super) fn check_content(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
+pub(super) fn check_content(
+    db: &Database,
+    path: &Path,
+    page: u64,
+    checked: u64,
+) -> Result<(), Unusable> {
     let id = db.number("PRAGMA application_id")?;
     let version = version(db)?;
     if version > VERSION {
@@ -263,12 +277,14 @@ pub(super) fn check_content(db: &Database, look: &Look, checked: u64) -> Result<
     if id != i64::from(APPLICATION_ID) || version == 0 {
         return Err(damaged("its header and its log do not belong together"));
     }
-    // Every page is in the file or in the log.
-    let in_log = look.log / (look.page + FRAME_HEADER) * look.page;
-    if db.bytes()? > look.bytes + in_log {
-        return Err(damaged(&format!("it is cut off after {} bytes", look.bytes)));
+    // Every page is in the file or in the log. A marketd that writes moves pages from the log into the file,
+    // so the sizes are read after the number of pages, and the size of the log first.
+    let pages = db.bytes()?;
+    let (log, bytes) = (log_bytes(path), fs::metadata(path)?.len());
+    if pages > bytes + log / (page + FRAME_HEADER) * page {
+        return Err(damaged(&format!("it is cut off after {bytes} bytes")));
     }
-    if look.bytes + look.log <= checked {
+    if bytes + log <= checked {
         let found = db.text("PRAGMA quick_check(1)")?;
         if found != "ok" {
             return Err(damaged(&found));

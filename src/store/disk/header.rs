@@ -6,10 +6,13 @@
 //! The check never writes.
 
 use crate::history::{APPLICATION_ID, StoreError, Unusable, VERSION};
-use std::fs::{File, OpenOptions, TryLockError};
+use rustix::fs::OFlags;
+use std::fmt::Display;
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Length of the header (sqlite.org, "Database File Format", 1.3).
 const HEADER: usize = 100;
@@ -19,8 +22,6 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The facts of a file with the header of a history file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Look {
-    /// Size of the file in bytes.
-    pub(super) bytes: u64,
     /// Size of a page in bytes.
     pub(super) page: u64,
     /// Size of its log in bytes; 0 if there is none, as after an orderly stop.
@@ -31,7 +32,7 @@ pub(super) struct Look {
 /// an empty file for a new one. It is an error if the options ask for writing and the file cannot be written:
 /// SQLite would open it and fail at the first write.
 pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<Option<Look>, Unusable> {
-    let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
+    let log = log_bytes(path);
     let file = match options.open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -48,6 +49,26 @@ pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<Option<Look>, U
 /// The path of a file's log.
 pub(super) fn log_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
+}
+
+/// Size of a file's log in bytes; 0 if there is none.
+pub(super) fn log_bytes(path: &Path) -> u64 {
+    std::fs::metadata(log_of(path)).map_or(0, |log| log.len())
+}
+
+/// What tells a file from all others, removed ones too: its device, its inode, and when it was created. A new
+/// file may get the inode of a removed one.
+pub(super) type Identity = (u64, u64, Option<SystemTime>);
+
+/// The identity of a file.
+pub(super) fn identity(about: &Metadata) -> Identity {
+    (about.dev(), about.ino(), about.created().ok())
+}
+
+/// The identity of the file that has this name now. This function must not open the file: closing it would
+/// drop SQLite's locks.
+pub(super) fn identity_at(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().map(|about| identity(&about))
 }
 
 /// The path with a suffix.
@@ -93,7 +114,7 @@ fn judge(header: &[u8], bytes: u64, log: u64) -> Result<Look, Unusable> {
     if log == 0 && (!bytes.is_multiple_of(page) || (counts && missing > 0)) {
         return Err(damaged(&format!("it is cut off after {bytes} bytes")));
     }
-    Ok(Look { bytes, page, log })
+    Ok(Look { page, log })
 }
 
 /// The meaning of an I/O error: a person must correct a wrong path; other errors may go away.
@@ -135,9 +156,9 @@ pub(super) fn damaged(what: &str) -> Unusable {
 
 /// The lock that keeps two marketd processes from using the same file, held until it is dropped.
 ///
-/// It is on a file of its own next to the history file. It is held while the history file is open, and
-/// contains the holder's process id. SQLite's own locks are not used for this, so other programs may read the
-/// history at the same time.
+/// It is on a file of its own next to the history file. It is held while the history file is in use, also
+/// while it is closed for another try, and contains the holder's process id. SQLite's own locks are not used
+/// for this, so other programs may read the history at the same time.
 ///
 /// The lock file is never removed: if it were, two processes could hold locks on two files of the same name.
 /// The kernel releases the lock when the process ends.
@@ -145,20 +166,36 @@ pub(super) fn damaged(what: &str) -> Unusable {
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Opens the file of the lock, or creates it.
+    /// Opens the file of the lock, or creates it. It must be a file with this name alone: root changes its
+    /// owner and its content, and the directory may belong to another user.
     pub(super) fn file(path: &Path) -> Result<File, Unusable> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
+        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let name = beside(path, "-lock");
-        options.open(&name).map_err(|error| {
-            // The report also names the lock file, because the history file may be good.
-            let kind = error.kind();
-            Unusable::from(io::Error::new(kind, format!("{}: {error}", name.display())))
-        })
+        // The report also names the lock file, because the history file may be good.
+        let text = |error: &dyn Display| format!("{}: {error}", name.display());
+        let opened = options.open(&name).and_then(|file| Ok((file.metadata()?, file)));
+        match opened {
+            Ok((about, file)) if about.is_file() && about.nlink() == 1 => Ok(file),
+            Err(error) if !name.is_symlink() => {
+                Err(io::Error::new(error.kind(), text(&error)).into())
+            }
+            _ => Err(Unusable::Unreachable(text(&"not a regular file with one name"))),
+        }
     }
 
-    /// Takes the lock of the history file at this path.
-    pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
+    /// True if this is the lock of the history file at this path.
+    fn is_at(&self, path: &Path) -> bool {
+        let own = self.0.metadata().ok().map(|about| identity(&about));
+        own.is_some() && own == identity_at(&beside(path, "-lock"))
+    }
+
+    /// Takes the lock of the history file at this path, unless `held` is this lock.
+    pub(super) fn take(path: &Path, held: Option<Lock>) -> Result<Lock, Unusable> {
+        if let Some(lock) = held.filter(|lock| lock.is_at(path)) {
+            return Ok(lock);
+        }
         let mut file = Lock::file(path)?;
         // A lock file that root creates would keep the owner of the history file from locking. Other users
         // cannot change the owner, and need not.

@@ -33,7 +33,8 @@ pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed
 
 use crate::history::{DiskJob, Loaded, OpenError, Reply, StoreError, Unusable};
 use crate::log_targets::{HISTORY, quoted};
-use file::{CHECKED_BYTES, HistoryFile};
+use file::{CHECKED_BYTES, HistoryFile, KnownFile};
+use header::Lock;
 use signal_hook::consts::SIGXFSZ;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -135,6 +136,10 @@ struct Holder {
     reported: Option<Result<(), OpenError>>,
     /// How often SQLite reported damage.
     doubts: u32,
+    /// Held as long as the file is in use, also while it is closed until the next job.
+    lock: Option<Lock>,
+    /// The file that was opened last, unless it is given up.
+    known: Option<KnownFile>,
 }
 
 enum State {
@@ -156,7 +161,8 @@ impl Replies {
 impl Holder {
     /// A holder before the first job: the file is closed.
     fn new(path: PathBuf, replies: Replies) -> Holder {
-        Holder { path, replies, state: State::Closed, reported: None, doubts: 0 }
+        let state = State::Closed;
+        Holder { path, replies, state, reported: None, doubts: 0, lock: None, known: None }
     }
 
     /// Opens the file if it is closed, and runs `work` on it. After an error, closes or checks the
@@ -165,7 +171,7 @@ impl Holder {
         &mut self,
         work: impl FnOnce(&mut HistoryFile, &Replies) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.check_identity();
+        self.check_known();
         if let State::Closed = self.state {
             self.open(CHECKED_BYTES);
         }
@@ -181,10 +187,10 @@ impl Holder {
             // SQLite may remember an error, for example that the file is read-only, as long as the
             // file is open.
             Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
-                self.abandon(State::Closed);
+                self.abandon();
             }
             // A transaction that could be neither committed nor rolled back ends with the connection.
-            _ if !file.db.is_autocommit() => self.abandon(State::Closed),
+            _ if !file.db.is_autocommit() => self.abandon(),
             _ => {}
         }
         done
@@ -192,20 +198,18 @@ impl Holder {
 
     /// Closes a file that was removed or replaced, and reports it: everything written to it is
     /// lost. Then the file that now has its name is opened, or a new one is created.
-    fn check_identity(&mut self) {
-        match std::mem::replace(&mut self.state, State::Closed) {
-            State::Open(file) if file.has_gone() => {
-                file.clear_away();
-                self.fail(Unusable::Gone.at(&self.path));
-            }
-            state => self.state = state,
+    fn check_known(&mut self) {
+        if let Some(known) = self.known.take_if(|known| known.has_gone()) {
+            self.abandon();
+            known.set_log_aside();
+            self.fail(Unusable::Gone.at(&self.path));
         }
     }
 
     /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
     /// is checked completely before it is given up.
     fn doubt(&mut self, what: String) {
-        self.abandon(State::Closed);
+        self.abandon();
         self.doubts += 1;
         if self.doubts < MAX_DOUBTS {
             self.open(u64::MAX);
@@ -215,16 +219,15 @@ impl Holder {
     }
 
     fn open(&mut self, checked: u64) {
-        let opened = match HistoryFile::open(&self.path, checked) {
+        let mut open = || HistoryFile::open(&self.path, checked, &mut self.lock);
+        let opened = match open() {
             // This may also be a single failed read, so it is tried twice.
-            Err(OpenError { why: Unusable::Damaged(_), .. }) => {
-                HistoryFile::open(&self.path, checked)
-            }
+            Err(OpenError { why: Unusable::Damaged(_), .. }) => open(),
             opened => opened,
         };
         match opened {
-            Ok((file, opened)) => {
-                self.state = State::Open(Box::new(file));
+            Ok((file, known, opened)) => {
+                (self.state, self.known) = (State::Open(Box::new(file)), Some(known));
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
                     self.replies.send(Reply::Opened(opened));
                 }
@@ -241,7 +244,7 @@ impl Holder {
 
     fn fail(&mut self, error: OpenError) {
         if !error.may_pass() {
-            self.state = State::GivenUp;
+            (self.state, self.known, self.lock) = (State::GivenUp, None, None);
         }
         let reported = Err(error.clone());
         if self.reported.as_ref() != Some(&reported) {
@@ -250,14 +253,15 @@ impl Holder {
         }
     }
 
-    /// Closes the file without writing to it.
-    fn abandon(&mut self, next: State) {
-        if let State::Open(file) = std::mem::replace(&mut self.state, next) {
-            drop(file.abandon());
+    /// Closes the file without writing to it, until the next job.
+    fn abandon(&mut self) {
+        if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
+            file.abandon();
         }
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
+        self.check_known();
         match std::mem::replace(&mut self.state, State::GivenUp) {
             State::Open(file) => file.close(),
             _ => Ok(()),

@@ -6,7 +6,7 @@
 //! completely or not at all.
 
 use super::file::{
-    CHECKED_BYTES, HistoryFile, at_resolved, check_content, if_there, look_to_write,
+    CHECKED_BYTES, HistoryFile, WRITE, at_resolved, check_content, clear_drafts, look_to_write,
 };
 use super::header::{beside, log_of, look};
 use super::sqlite::{Database, OpenFlags};
@@ -54,14 +54,15 @@ impl HistoryReader {
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         at_resolved(path, |path| {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
+            let written = fs::metadata(path)?.modified()?;
             let has_log = log_of(path).exists();
             let db = if has_log {
                 Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
             } else {
                 Database::open_unlocked(path)?
             };
-            check_content(&db, &look, CHECKED_BYTES)?;
-            let unlocked = if has_log { None } else { Some(fs::metadata(path)?.modified()?) };
+            check_content(&db, path, look.page, CHECKED_BYTES)?;
+            let unlocked = (!has_log).then_some(written);
             Ok(HistoryReader { path: path.to_path_buf(), db, unlocked })
         })
     }
@@ -161,24 +162,22 @@ pub fn prune(
     path: &Path,
     keep: impl Fn(&str, &str) -> bool,
 ) -> Result<(StoredMarkets, u64), OpenError> {
-    on_file(path, |db| {
+    on_file(path, |db, path| {
         let mut gone = markets(db)?;
         gone.retain(|name, _| !keep(&name.source, &name.symbol));
         if !gone.is_empty() {
             let [draft, small] = ["-prune", "-pruned"].map(|suffix| beside(path, suffix));
-            let clear = || if_there(fs::remove_file(&draft)).and(if_there(fs::remove_file(&small)));
-            clear()?;
             let done = copy_without(db, &gone, &draft, &small);
             let done = done.and_then(|()| db.replace_by(&small));
-            let cleared = clear();
+            clear_drafts(path);
             done?;
-            cleared?;
         }
         Ok((gone, db.bytes()?))
     })
 }
 
-/// Writes a copy without these markets to `small`. Uses `draft` on the way.
+/// Writes a copy without these markets to `small`. Uses `draft` on the way, and removes it: the next step
+/// needs its space for the log.
 fn copy_without(
     db: &Database,
     markets: &StoredMarkets,
@@ -186,10 +185,12 @@ fn copy_without(
     small: &Path,
 ) -> Result<(), StoreError> {
     db.copy_into(draft)?;
-    let copy = Database::open(draft, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let copy = Database::open(draft, WRITE)?;
     copy.transaction(|| markets.keys().try_for_each(|name| remove(&copy, name)))?;
     copy.copy_into(small)?;
-    copy.close()
+    copy.close()?;
+    let _ = fs::remove_file(draft);
+    Ok(())
 }
 
 /// Why a source cannot get another id. Nothing has changed.
@@ -224,7 +225,7 @@ pub fn rename(
     old: &str,
     new: &str,
 ) -> Result<Result<StoredMarkets, NotRenamed>, OpenError> {
-    on_file(path, |db| {
+    on_file(path, |db, _| {
         let moved = match renamed(markets(db)?, old, new) {
             Ok(moved) => moved,
             Err(why) => return Ok(Err(why)),
@@ -252,21 +253,24 @@ pub fn rename(
     })
 }
 
-/// Opens the file, does the work, and closes it.
+/// Opens the file, does the work, and closes it. The work gets the path without symbolic links.
 fn on_file<T>(
     path: &Path,
-    work: impl FnOnce(&mut Database) -> Result<T, Unusable>,
+    work: impl FnOnce(&mut Database, &Path) -> Result<T, Unusable>,
 ) -> Result<T, OpenError> {
-    let found = look_to_write(path).and_then(|look| look.ok_or(Unusable::Missing));
-    found.map_err(|why| why.at(path))?;
-    let (mut file, _) = HistoryFile::open(path, CHECKED_BYTES)?;
-    let done = work(&mut file.db);
-    let closed = match file.close() {
-        // Another program reads the file, or the disk is full. The writes are safe in the log.
-        Err(StoreError::Busy(_) | StoreError::Full(_)) => Ok(()),
-        closed => closed.map_err(Unusable::from),
-    };
-    done.and_then(|value| closed.map(|()| value)).map_err(|why| why.at(path))
+    at_resolved(path, |path| {
+        look_to_write(path)?.ok_or(Unusable::Missing)?;
+        let mut lock = None;
+        let opened = HistoryFile::open(path, CHECKED_BYTES, &mut lock);
+        let (mut file, ..) = opened.map_err(|error| error.why)?;
+        let done = work(&mut file.db, path);
+        let closed = match file.close() {
+            // Another program reads the file, or the disk is full. The writes are safe in the log.
+            Err(StoreError::Busy(_) | StoreError::Full(_)) => Ok(()),
+            closed => closed.map_err(Unusable::from),
+        };
+        done.and_then(|value| closed.map(|()| value))
+    })
 }
 
 fn market(SeriesName { source, symbol, .. }: SeriesName) -> QuoteName {
