@@ -7,11 +7,11 @@
 //! file is made of the base and the quote asset, so that its market is known again at once, even while the
 //! exchange does not respond.
 //!
-//! [`Missing`] owns whether the file lacks something: changes were left out because the disk failed for long,
-//! or the file has gone and another one is open. [`Refill`] is the cursor of a walk over the series in
-//! memory. What memory covers and the file has not archived goes into the next batches, slice by slice and
-//! while there is room. The refill requests nothing. What memory has dropped is unknown, and is requested
-//! like other unknown candles.
+//! [`Missing`] owns whether the file may lack something: changes were left out because the disk failed for
+//! long, or the file could not be read and another one may be open now. [`Refill`] is the cursor of a walk
+//! over the series in memory. What memory covers and the file has not archived goes into the next batches,
+//! slice by slice and while there is room. The refill requests nothing. What memory has dropped is unknown,
+//! and is requested like other unknown candles.
 
 use super::writer::{Writer, name_of, quote_name};
 use crate::core::context::Context;
@@ -105,6 +105,11 @@ impl SavedQuotes {
     /// No quotes wait, and none are saved yet.
     pub fn new(now: Mono) -> SavedQuotes {
         SavedQuotes { next: now + EVERY, ..SavedQuotes::default() }
+    }
+
+    /// A round that saves all quotes is due.
+    pub fn save_all(&mut self, now: Mono) {
+        (self.next, self.saved) = (now, 0);
     }
 
     /// Begins a round, if it is due.
@@ -226,8 +231,8 @@ impl Missing {
         }
     }
 
-    /// The file has gone: it lacks everything.
-    pub fn file_gone(&mut self) {
+    /// The file cannot be read. The next one that is open may lack everything.
+    pub fn unreadable(&mut self) {
         self.needs_refill = true;
         self.refilled_with = None;
     }

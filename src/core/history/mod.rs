@@ -21,7 +21,7 @@ mod tests;
 mod writer;
 
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, Loaded, OpenError, Reply, StoreError, Unusable, Written};
+use crate::history::{Batch, Changes, OpenError, Reply, StoreError, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
@@ -50,6 +50,9 @@ pub struct History {
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
+    /// What the file held of this many sources is restored. A later load brings no quotes and rules of these
+    /// sources: what has come since is newer.
+    restored: usize,
     /// The number of loads under way. Only the last one counts, because a write may follow the others.
     loads: u32,
     /// True if a batch was archived, or the file loaded, since the last call of [`History::take_progress`].
@@ -131,7 +134,8 @@ impl History {
         if !may_grow {
             self.missing.leave_out(&self.writer);
         }
-        if may_store || cx.stats.history.stored.contains_key(&key) {
+        // While the file is not loaded, it may hold any series.
+        if may_store || !self.file.is_on() || cx.stats.history.stored.contains_key(&key) {
             changes.ranges().for_each(|slots| self.forget(key, slots, cx));
         }
     }
@@ -270,11 +274,18 @@ impl History {
         }
     }
 
-    /// Begins a refill, if one is needed and the disk works.
-    fn catch_up(&mut self) {
+    /// Begins a refill, if one is needed and the disk works. All quotes and rules are saved again, too.
+    fn catch_up(&mut self, cx: &Context) {
         let is_well = self.file.is_on() && !self.is_failing();
-        let refill = self.missing.begin_refill(is_well);
-        self.work.push(refill.map(Work::Refill));
+        let Some(refill) = self.missing.begin_refill(is_well) else {
+            return;
+        };
+        self.quotes.save_all(cx.now.mono);
+        self.save_quotes(cx);
+        let sources = (0..cx.config.sources.len()).map(|at| SourceId(at as u16));
+        let listed = sources.filter(|source| cx.market.catalog.has_list(*source));
+        self.work.push(listed.map(|source| Work::SaveRules(source, 0)));
+        self.work.push([Work::Refill(refill)]);
     }
 
     /// Begins the shutdown: sends the batch at once, and begins to save the last quotes.
@@ -337,43 +348,19 @@ impl History {
 
     fn failed(&mut self, error: &OpenError, cx: &mut Context) {
         self.file.failed(error, cx);
-        if error.why == Unusable::Gone {
-            // What was written is lost with the file.
-            self.work.retain(|work| !matches!(work, Work::ArchiveBatch(..) | Work::Refill(_)));
-            self.missing.file_gone();
-        }
         self.unreadable(cx);
         if self.file == FileState::GivenUp {
-            self.writer.give_up();
+            self.writer.give_up(cx);
         }
     }
 
-    /// Nothing can be read. Once the file is open again, it is loaded for all sources.
+    /// Nothing can be read. Once the file is open again, it is loaded for all sources. It may be another file
+    /// then: what it lacks is written from memory.
     fn unreadable(&mut self, cx: &mut Context) {
+        self.work.retain(|work| !matches!(work, Work::ArchiveBatch(..) | Work::Refill(_)));
+        self.missing.unreadable();
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
-    }
-
-    /// A load has ended: of all sources, or of those that a reload has added.
-    fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
-        self.loads -= 1;
-        if self.loads > 0 {
-            return;
-        }
-        let restores = self.quotes.loaded();
-        self.work.push(restores.map(Work::RestoreQuotes));
-        if self.file.is_loading() || self.file.is_on() && result.is_err() {
-            self.file.loaded(result, cx.now);
-        }
-        if result.is_err() {
-            self.unreadable(cx);
-        }
-        // What the batch changes is not in the file yet.
-        self.writer.unarchive(cx);
-        if self.file.is_on() {
-            self.catch_up();
-            self.has_progressed = true;
-        }
     }
 
     fn written(
@@ -387,12 +374,12 @@ impl History {
                 self.writer.written(&written, cx);
                 self.work.push([Work::ArchiveBatch(batch, written.extents)]);
                 self.missing.written(self.writer.sent, cx);
-                self.catch_up();
+                self.catch_up(cx);
             }
             Err(error) => self.writer.unwritten(batch, &error, cx),
         }
         if self.file == FileState::GivenUp {
-            self.writer.give_up();
+            self.writer.give_up(cx);
         }
         self.writer.flush_soon(cx.now);
     }

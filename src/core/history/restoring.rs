@@ -11,7 +11,7 @@ use super::writer::market_of;
 use super::{History, Pace};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{DiskJob, Reply, SeriesName};
+use crate::history::{DiskJob, Loaded, QuoteName, Reply, SeriesName, StoreError};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::time::Mono;
 
@@ -74,6 +74,12 @@ impl History {
         (is_restored && self.loads == 1).then_some((source, symbol))
     }
 
+    /// Like `restored_market`, for a quote or rules. These are restored by the first load of a source alone.
+    fn first_restored(&self, name: &QuoteName, cx: &mut Context) -> Option<(SourceId, SymbolId)> {
+        let market = self.restored_market(&name.source, &name.symbol, cx);
+        market.filter(|(source, _)| source.index() >= self.restored)
+    }
+
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
     pub fn listed(&mut self, source: SourceId) {
         // During a load, more quotes may come: then all quotes are restored at its end.
@@ -82,6 +88,29 @@ impl History {
             self.work.push(restore.map(Work::RestoreQuotes));
         }
         self.work.push([Work::SaveRules(source, 0)]);
+    }
+
+    /// A load has ended: of all sources, or of those that a reload has added.
+    pub(super) fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
+        self.loads -= 1;
+        if self.loads > 0 {
+            return;
+        }
+        let restores = self.quotes.loaded();
+        self.work.push(restores.map(Work::RestoreQuotes));
+        if self.file.is_loading() || self.file.is_on() && result.is_err() {
+            self.file.loaded(result, cx.now);
+        }
+        if result.is_err() {
+            self.unreadable(cx);
+        }
+        // What the batch changes is not in the file yet.
+        self.writer.unarchive(cx);
+        if self.file.is_on() {
+            self.restored = cx.config.sources.len();
+            self.catch_up(cx);
+            self.has_progressed = true;
+        }
     }
 
     /// Restores one part of a load.
@@ -110,18 +139,14 @@ impl History {
             }
             Reply::Quotes(list) => {
                 for (name, saved) in list {
-                    if let Some((source, symbol)) =
-                        self.restored_market(&name.source, &name.symbol, cx)
-                    {
+                    if let Some((source, symbol)) = self.first_restored(&name, cx) {
                         self.quotes.restore(source, symbol, saved);
                     }
                 }
             }
             Reply::Markets(list) => {
                 for (name, rules) in list {
-                    if let Some((source, symbol)) =
-                        self.restored_market(&name.source, &name.symbol, cx)
-                    {
+                    if let Some((source, symbol)) = self.first_restored(&name, cx) {
                         cx.market.catalog.recall_rules(source, symbol, rules);
                     }
                 }

@@ -193,10 +193,8 @@ impl Writer {
     /// A batch could not be written: what was gathered meanwhile goes on top of it.
     pub fn unwritten(&mut self, batch: Box<Batch>, error: &StoreError, cx: &mut Context) {
         self.writing = None;
-        let status = &mut cx.stats.history;
-        status.persist_errors += 1;
-        status.write_failed = true;
-        status.why = format!("cannot be written: {error}");
+        cx.stats.history.persist_errors += 1;
+        fails(format!("cannot be written: {error}"), cx);
         if self.failures == 0 {
             log::error!(target: HISTORY, "write failed retrying=true error={}", quoted(error));
         }
@@ -214,8 +212,7 @@ impl Writer {
         let stalls_at = self.writing.as_mut().map(|writing| &mut writing.stalls_at);
         if stalls_at.is_some_and(|at| at.take_if(|at| *at <= cx.now.mono).is_some()) {
             log::error!(target: HISTORY, "write stalled after_s={}", STALLED.as_secs());
-            cx.stats.history.write_failed = true;
-            cx.stats.history.why = "the disk takes very long to write".to_string();
+            fails("the disk takes very long to write".to_string(), cx);
         }
     }
 
@@ -260,9 +257,10 @@ impl Writer {
     }
 
     /// Nothing is written any more.
-    pub fn give_up(&mut self) {
+    pub fn give_up(&mut self, cx: &mut Context) {
         *self.batch = Batch::default();
         self.flush_at = None;
+        cx.stats.history.write_failed = false;
     }
 
     /// Evicts slots that are older than the window, with the batch. Returns true if there are more. The slots
@@ -272,9 +270,13 @@ impl Writer {
         let (mut leaving, mut left) = (Vec::new(), SLOTS_A_BATCH);
         for (key, archived) in charts.archives() {
             let keep = charts.keep(key.interval);
-            // An exchange's clock may be years ahead: slots are evicted only if they are old by this
-            // machine's clock, too. The clock of the demo exchange is given, and counts as it is.
-            let latest = cx.given_clock(key.source).map_or(cx.now.unix, |_| UnixMs(i64::MAX));
+            // An exchange's clock may be years ahead, and so may this machine's: slots are evicted only if
+            // they are old by both. The clock of the demo exchange is given, and counts as it is.
+            let latest = match (cx.given_clock(key.source), cx.stats[key.source].clock) {
+                (Some(_), _) => UnixMs(i64::MAX),
+                (None, Some(_)) => cx.now.unix,
+                (None, None) => continue,
+            };
             let present = cx.exchange_time(key.source).min(latest);
             let before = key.interval.slot_of(present) - keep;
             if let Some(first) = archived.first().filter(|first| *first < before - keep / SLACK) {
@@ -291,6 +293,14 @@ impl Writer {
             self.batch.of(&name_of(key, cx)).evict(end);
         }
         left == 0
+    }
+}
+
+/// Health names why the file cannot be written, unless it cannot be used at all: then it names that reason.
+fn fails(why: String, cx: &mut Context) {
+    let status = &mut cx.stats.history;
+    if !status.unusable {
+        (status.write_failed, status.why) = (true, why);
     }
 }
 

@@ -13,7 +13,8 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     let batch = bench.due_batch();
     bench.tell(broken(false));
     bench.unwritten(batch);
-    assert!(bench.cx.stats.history.unusable);
+    let stats = &bench.cx.stats.history;
+    assert!(stats.unusable && !stats.write_failed && stats.why.contains("a page is torn"));
     assert!(bench.archived(key).is_empty() && bench.archived(other).is_empty());
     bench.fetched(key, ago(20, 10), 5);
     bench.pass(1000);
@@ -121,6 +122,13 @@ fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_writte
 #[test]
 fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_then() {
     let (mut bench, key) = Bench::with_btc();
+    let now = bench.cx.now;
+    let quote = ticker(&Decimal::from(5));
+    bench.cx.market.quotes.apply(SOURCE, key.symbol, quote, now).expect("a sound quote");
+    list(&mut bench.cx.market.catalog, &["BTC/USDT"]);
+    bench.pass(302);
+    let quotes = bench.batch();
+    bench.written(quotes);
     bench.fetched(key, ago(500, 0), 5);
     bench.flush();
     assert_eq!(bench.archived(key), [(-500, 0)]);
@@ -130,7 +138,7 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
     bench.open_again();
     bench.loaded();
     let batch = bench.due_batch();
-    assert_eq!(batch.weight(), 500 + 2);
+    assert_eq!((batch.quotes.len(), batch.markets.len(), batch.weight()), (1, 1, 500 + 2 + 2));
     assert!(bench.cx.stats.history.lost);
     bench.written(batch);
     let stats = &bench.cx.stats.history;
@@ -138,12 +146,14 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
     assert_eq!(bench.archived(key), [(-500, 0)]);
     // The file goes after the reply to a write, and is there anew before the written slots are archived.
     bench.fetched(key, ago(600, 500), 5);
-    for reply in [on_disk(bench.due_batch()), gone(), opened()] {
-        bench.with(|history, cx| history.handle(reply, cx));
+    for failure in [gone(), broken(true)] {
+        for reply in [on_disk(bench.due_batch()), failure, opened()] {
+            bench.with(|history, cx| history.handle(reply, cx));
+        }
+        assert_eq!(bench.job(), DiskJob::Load);
+        bench.loaded();
+        assert_eq!(bench.archived(key), []);
     }
-    assert_eq!(bench.job(), DiskJob::Load);
-    bench.loaded();
-    assert_eq!(bench.archived(key), []);
 }
 
 #[test]

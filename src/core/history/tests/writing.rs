@@ -282,12 +282,37 @@ fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
 
 #[test]
 fn no_clock_evicts_anything_that_is_not_older_than_newer_candles() {
-    let mut bench = keeping_1000();
-    bench.cx.stats.sources[0].clock = Some(bench.cx.now.unix.0 * 3);
+    // The exchange's clock is far ahead, or it is unknown and this machine's is far ahead.
+    for is_known in [true, false] {
+        let mut bench = keeping_1000();
+        let ahead = UnixMs(bench.cx.now.unix.0 * 3);
+        match is_known {
+            true => bench.cx.stats.sources[0].clock = Some(ahead.0),
+            false => (bench.cx.stats.sources[0].clock, bench.cx.now.unix) = (None, ahead),
+        }
+        bench.open();
+        bench.loaded_with(ago(1000, 10));
+        bench.pass(200);
+        assert!(bench.jobs.is_empty(), "{is_known}");
+    }
+}
+
+#[test]
+fn a_candle_that_changes_while_the_file_is_closed_is_removed_from_a_full_file() {
+    let mut bench = Bench::unopened(|config| config.limits.history_bytes = 1);
     bench.open();
-    bench.loaded_with(ago(1000, 10));
-    bench.pass(200);
-    assert!(bench.jobs.is_empty());
+    bench.loaded();
+    let key = bench.key("SOL/USDT");
+    assert!(bench.cx.market.charts.open(key) && !bench.history.may_store(key, &bench.cx));
+    bench.tell(broken(true));
+    bench.fetched(key, ago(5, 0), 6);
+    bench.open_again();
+    bench.head("SOL/USDT", ago(50, 0));
+    bench.loaded();
+    assert_eq!(bench.archived(key), [(-50, -5)]);
+    let batch = bench.due_batch();
+    let changes = &batch.series[&name("SOL/USDT", &bench.cx.config)];
+    assert_eq!((changes.forgotten().collect(), changes.weight()), (vec![ago(5, 0)], 1));
 }
 
 #[test]
@@ -332,9 +357,9 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     };
     // One market is not wanted any more, and one had left the list before.
     let others = vec![saved("ETH/BTC", now), saved("LUNA/USDT", now - jobs::DELISTED_AFTER_MS)];
-    let list = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
+    let quotes = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
     bench.tell(Reply::Quotes(others));
-    bench.tell(Reply::Quotes(list));
+    bench.tell(Reply::Quotes(quotes.clone()));
     bench.loaded();
     let shown = |bench: &Bench| {
         let Market { catalog, quotes, .. } = &bench.cx.market;
@@ -346,6 +371,16 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     };
     let stale = |symbol: &str| (symbol.to_string(), Some(true));
     assert_eq!(shown(&bench), [stale("BTC/USDT"), stale("SOL/USDT")]);
+    // A market that has left the list does not come back with a later load.
+    for _ in 0..3 {
+        list(&mut bench.cx.market.catalog, &["BTC/USDT"]);
+    }
+    assert_eq!(shown(&bench), [stale("BTC/USDT")]);
+    bench.tell(broken(true));
+    bench.open_again();
+    bench.tell(Reply::Quotes(quotes));
+    bench.loaded();
+    assert_eq!(shown(&bench), [stale("BTC/USDT")]);
 }
 
 #[test]
