@@ -56,6 +56,9 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     };
     let (mut written, mut unsound) = (write!(out, "{head}"), 0);
     for series in series {
+        if written.is_err() {
+            break;
+        }
         unsound += reader.candles(series, slots.clone(), |candle| {
             if written.is_ok() {
                 let row = |out| write_row(out, asked.format, names_market, series, candle);
@@ -137,18 +140,25 @@ fn write_row(
 /// If the file cannot be read, or the copy exists or cannot be written.
 pub fn backup(data: &Data, copy: &Path) -> Result<String, Failed> {
     let name = copy.display();
-    if copy.symlink_metadata().is_ok() {
-        return Err(format!("{name}: it exists, and is left untouched").into());
-    }
+    let check_is_new = || match copy.symlink_metadata() {
+        Ok(_) => Err("it exists, and is left untouched"),
+        Err(_) => Ok(()),
+    };
     let reader = HistoryReader::open(file(data)?)?;
     let mut draft = copy.as_os_str().to_os_string();
     draft.push(format!("-new-{}", std::process::id()));
     let write = || -> Result<(), Failed> {
+        check_is_new()?;
         let file = fs::File::create_new(&draft)?;
         reader.copy_into(draft.as_ref())?;
         reader.confirm()?;
         file.sync_all()?;
-        Ok(fs::rename(&draft, copy)?)
+        check_is_new()?;
+        fs::rename(&draft, copy)?;
+        // Not every file system can sync a directory.
+        let directory = std::path::absolute(copy)?;
+        let _ = directory.parent().map(|it| fs::File::open(it)?.sync_all());
+        Ok(())
     };
     if let Err(error) = write() {
         let _ = fs::remove_file(&draft);
