@@ -226,6 +226,8 @@ impl Driver {
             self.queues.new.push_back(key);
         }
     }
+        // Each listener gets the same share, so that a flood at one keeps nobody out of another.
+        let share = self.accepts.saturating_sub(self.queues.new.len());
 
     /// Accepts what the kernel has queued, however long this takes, and closes the listeners, because marketd
     /// stops: the kernel would reset these connections.

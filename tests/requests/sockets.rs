@@ -96,6 +96,24 @@ fn every_connection_of_a_flood_is_taken_in_however_few_a_turn_takes() {
     }
 }
 
+#[test]
+fn a_flood_at_one_listener_keeps_nobody_out_of_another() {
+    let limits = json!({ "acceptsPerTurn": 1 });
+    let marketd = start(json!({ "ecosystemListen": "127.0.0.1:0", "limits": limits }));
+    let ecosystem = marketd.ecosystem_addr();
+    marketd.signal("STOP");
+    let mut flood: Vec<Client> = (0..200).map(|_| Client::connect(marketd.addr())).collect();
+    for client in &mut flood {
+        client.send_get("/health/live").expect("it is connected");
+    }
+    let mut other = Client::connect(ecosystem);
+    other.send_get("/metrics").expect("it is connected");
+    marketd.signal("CONT");
+    let answer = other.read().expect("an answer");
+    let before = count(answer.text(), "marketd_http_connections_total");
+    assert!(before < 100, "{before} connections came before it");
+}
+
 /// Connections that were taken in, without the one that asks.
 fn taken(client: &mut Client) -> u64 {
     count(client.get("/metrics").text(), "marketd_http_connections_total") - 1
