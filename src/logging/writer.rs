@@ -6,12 +6,13 @@
 //! [`BUFFER_BYTES`] large. While the buffer is full, lines are lost and counted. Once the buffer is half
 //! empty, lines are taken again, and a line in front of the first one tells how many were lost.
 //!
-//! Standard error stays blocking: other processes may share its terminal or pipe, which would become
-//! non-blocking for them too.
+//! Standard error stays as it is, mostly blocking: other processes may share its terminal or pipe, which would
+//! become non-blocking for them too. If one of them has made it non-blocking, the log's thread tries again
+//! until it is writable.
 
 use crate::core::LogFigures;
 use crate::time::Clock;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -20,6 +21,9 @@ use std::time::Duration;
 
 /// Bytes of lines that wait for the reader: some ten thousand lines, a second of a busy access log.
 const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// How long the log's thread waits before it tries again, if standard error is full and does not block.
+const FULL_PAUSE: Duration = Duration::from_millis(10);
 
 /// The writer of the log's lines.
 pub struct LogWriter {
@@ -50,10 +54,18 @@ struct Figures {
 }
 
 impl Figures {
-    fn write(&self, out: &mut impl Write, bytes: &[u8], tells: u64) {
+    fn write(&self, out: &mut impl Write, mut bytes: &[u8], tells: u64) {
         self.since_us.store(Clock::system_us(), Relaxed);
-        if out.write_all(bytes).is_err() {
-            self.lose(tells);
+        while !bytes.is_empty() {
+            match out.write(bytes) {
+                Ok(count @ 1..) => bytes = &bytes[count..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(FULL_PAUSE),
+                _ => {
+                    self.lose(tells);
+                    break;
+                }
+            }
         }
         self.since_us.store(0, Relaxed);
     }
@@ -232,6 +244,17 @@ mod tests {
         log.flush(Duration::from_secs(60));
         assert_eq!(log.figures().lost, 3);
         assert_eq!(text.lock().expect("no panic").as_slice(), b"lost 3\nb\n");
+    }
+
+    #[test]
+    fn a_pipe_that_does_not_block_loses_no_line() {
+        let (log, let_go, text) = slow();
+        let_go.send(Err(io::ErrorKind::WouldBlock.into())).expect("it waits");
+        drop(let_go);
+        write(&log, "a\n");
+        log.flush(Duration::from_secs(60));
+        assert_eq!(log.figures().lost, 0);
+        assert_eq!(text.lock().expect("no panic").as_slice(), b"a\n");
     }
 
     #[test]
