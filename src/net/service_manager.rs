@@ -6,18 +6,22 @@
 //! everything.
 //!
 //! [`Notifier`] owns the address that `NOTIFY_SOCKET` names, and the time of the next message. Messages are
-//! sent from the loop: if the loop hangs, the watchdog gets none. A message that the manager cannot take at
-//! once is lost. Without `NOTIFY_SOCKET` nothing is sent.
+//! sent from the loop: if the loop hangs, the watchdog gets none. While the manager's queue is full, all
+//! messages wait. Without `NOTIFY_SOCKET` nothing is sent.
 
 use crate::core::Service;
 use crate::log_targets::{NET, quoted};
 use crate::time::{Clock, Mono};
 use rustix::io::{FdFlags, fcntl_setfd};
 use socket2::{Domain, SockAddr, Socket, Type};
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
-use std::{env, io};
+use std::{
+    env,
+    io::{self, ErrorKind},
+};
 
 /// The first of the passed descriptors.
 const FIRST: RawFd = 3;
@@ -31,13 +35,13 @@ const ECOSYSTEM: &str = "ecosystem";
 const VARIABLES: [&str; 3] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 
 /// Takes the sockets that were passed to this process, if any. `is_split` is true if the configuration gives
-/// the ecosystem a listener of its own. Must be called only once, before anything is opened and before a
-/// thread is started. The error names the variable or the socket.
+/// the ecosystem a listener of its own. Must be called only once, before anything is opened. The only other
+/// thread may be the log's. The error names the variable or the socket.
 #[expect(unsafe_code, reason = "descriptors come as numbers in the environment")]
 pub fn take(is_split: bool) -> Result<Vec<(Socket, Service)>, String> {
     let [pid, count, names] = VARIABLES.map(|name| {
         let value = env::var_os(name).map(OsString::into_string);
-        // SAFETY: no other thread runs yet, so nobody reads the environment.
+        // SAFETY: nobody reads the environment meanwhile. The log's thread only writes lines and reads clocks.
         unsafe { env::remove_var(name) };
         value.and_then(Result::ok).unwrap_or_default()
     });
@@ -105,6 +109,9 @@ fn check(socket: &Socket) -> Result<(), &'static str> {
 /// messages.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
+/// The time between two tries to send a message of the state to a manager whose queue is full.
+const RETRY: Duration = Duration::from_millis(100);
+
 /// The shortest time between two messages to the watchdog, whatever the manager wants.
 const WATCHDOG_LEAST: Duration = Duration::from_millis(1);
 
@@ -117,6 +124,9 @@ pub struct Notifier {
     watchdog_due: Mono,
     status: String,
     status_due: Mono,
+    /// Messages of the state that are not sent yet: at most the begin of a reload and its end.
+    unsent: VecDeque<String>,
+    retry_at: Mono,
     /// True once the shutdown has begun. After that no `READY=1` is sent, because the manager would think
     /// that the service runs.
     is_stopping: bool,
@@ -146,30 +156,45 @@ impl Notifier {
     }
 
     /// Tells that the service listens, or has finished a reload.
-    pub fn ready(&self) {
+    pub fn ready(&mut self) {
         if !self.is_stopping {
-            self.send("READY=1");
+            self.add("READY=1");
         }
     }
 
     /// Tells that a reload has begun.
-    pub fn reloading(&self) {
+    pub fn reloading(&mut self) {
         if !self.is_stopping {
             let time = Clock::system_us();
-            self.send(&format!("RELOADING=1\nMONOTONIC_USEC={time}"));
+            self.unsent.clear();
+            self.add(&format!("RELOADING=1\nMONOTONIC_USEC={time}"));
         }
     }
 
     /// Tells that the shutdown has begun.
     pub fn stopping(&mut self) {
         self.is_stopping = true;
-        self.send("STOPPING=1\nSTATUS=Stopping");
+        self.unsent.clear();
+        self.add("STOPPING=1\nSTATUS=Stopping");
+    }
+
+    /// Sends a message of the state, behind the messages that wait.
+    fn add(&mut self, message: &str) {
+        self.unsent.push_back(message.to_string());
+        self.send_unsent();
+    }
+
+    fn send_unsent(&mut self) {
+        while self.unsent.front().is_some_and(|message| self.send(message)) {
+            self.unsent.pop_front();
+        }
     }
 
     /// When [`Notifier::turn`] must be called at the latest.
     pub fn due(&self) -> Mono {
         let is_watched = self.manager.is_some() && self.watchdog.is_some();
-        if is_watched { self.watchdog_due } else { Mono::NEVER }
+        let watchdog_due = if is_watched { self.watchdog_due } else { Mono::NEVER };
+        if self.unsent.is_empty() { watchdog_due } else { watchdog_due.min(self.retry_at) }
     }
 
     /// Notes a turn of the loop, and sends what is due. `status` describes the service for people.
@@ -182,28 +207,32 @@ impl Notifier {
 
     #[inline(never)]
     fn tell(&mut self, now: Mono, status: impl Fn() -> String) {
+        if !self.unsent.is_empty() && now >= self.retry_at {
+            self.retry_at = now + RETRY;
+            self.send_unsent();
+        }
         if let Some(every) = self.watchdog
             && now >= self.watchdog_due
         {
-            self.watchdog_due = now + every;
-            self.send("WATCHDOG=1");
+            let pause = if self.send("WATCHDOG=1") { every } else { every.min(RETRY) };
+            self.watchdog_due = now + pause;
         }
         if now >= self.status_due {
             self.status_due = now + STATUS_EVERY;
             let status = status();
-            if status != self.status {
-                self.send(&format!("STATUS={status}"));
+            if status != self.status && self.send(&format!("STATUS={status}")) {
                 self.status = status;
             }
         }
     }
 
-    fn send(&self, message: &str) {
-        if let Some((socket, address)) = &self.manager {
-            // A failure is not logged: a manager that is gone or busy would cause a line for each
-            // message.
-            let _ = socket.send_to(message.as_bytes(), address);
-        }
+    /// Returns false if the manager's queue is full. Any other failure is ignored: a manager that is gone would
+    /// cause a log line for each message.
+    fn send(&self, message: &str) -> bool {
+        self.manager.as_ref().is_none_or(|(socket, address)| {
+            let sent = socket.send_to(message.as_bytes(), address);
+            !sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+        })
     }
 }
 

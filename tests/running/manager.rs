@@ -1,6 +1,9 @@
 //! What a service manager is told (sd_notify(3)), with a small one on a Unix datagram socket.
 
 use crate::support::*;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,6 +118,76 @@ fn a_manager_that_takes_nothing_holds_up_nobody() {
     drop(manager);
     assert_eq!(get(marketd.addr(), "/health/live").status, 200);
     assert_eq!(marketd.stop(PATIENCE).code, Some(0));
+}
+
+#[test]
+fn a_manager_whose_queue_is_full_is_told_later() {
+    let (manager, name) = Manager::new();
+    let other = UnixDatagram::unbound().expect("a socket");
+    let address = manager.0.local_addr().expect("bound");
+    other.connect_addr(&address).expect("it is there");
+    other.set_nonblocking(true).expect("a socket");
+    while other.send(b"X=1").is_ok() {}
+    let marketd = launch(&name).start();
+    assert_eq!(get(marketd.addr(), "/health/live").status, 200);
+    // The initial state, and then a reload.
+    for begin in ["READY=1", "RELOADING=1"] {
+        if begin != "READY=1" {
+            while other.send(b"X=1").is_ok() {}
+            marketd.signal("HUP");
+            marketd.await_log("config: reloaded", PATIENCE);
+            assert_eq!(manager.next_within(PATIENCE).as_deref(), Some("X=1"));
+            let told = manager.next_but(&["X=1", "STATUS="]);
+            assert!(told.starts_with(begin), "{told}");
+        }
+        assert_eq!(manager.next_but(&["X=1", "STATUS="]), "READY=1");
+    }
+    assert_eq!(marketd.stop(PATIENCE).code, Some(0));
+}
+
+#[test]
+fn what_came_during_a_pause_is_read_before_deadlines_are_judged() {
+    let exchange = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = exchange.local_addr().expect("bound");
+    let source = json!({
+        "id": "x",
+        "dialect": "binance",
+        "url": format!("http://{address}"),
+        "symbols": ["BTC/USDT"],
+        "timeoutMs": 3000,
+    });
+    let marketd = Marketd::with_config(json!({
+        "data": ":memory:",
+        "sources": [source],
+        "limits": { "idleTimeoutMs": 4000, "headTimeoutMs": 4000 },
+    }));
+    // More than one call of the poller returns. Every second one has begun a request.
+    let mut clients: Vec<Client> = (0..300).map(|_| Client::connect(marketd.addr())).collect();
+    for (at, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.get("/health/live").status, 200);
+        let head = if at % 2 == 0 { "GET /health/live HTTP/1.1\r\n" } else { "" };
+        client.send(head).expect("it is connected");
+    }
+    let (mut request, _) = exchange.accept().expect("it asks");
+    let asked = request.read(&mut [0; 1024]);
+    assert!(asked.is_ok_and(|count| count > 0));
+    marketd.signal("STOP");
+    request.write_all(b"HTTP/1.1 418 No\r\nContent-Length: 0\r\n\r\n").expect("it is connected");
+    for (at, client) in clients.iter_mut().enumerate() {
+        let rest = if at % 2 == 0 {
+            "Host: x\r\n\r\n"
+        } else {
+            "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+        };
+        client.send(rest).expect("it is connected");
+    }
+    std::thread::sleep(Duration::from_millis(5500));
+    marketd.signal("CONT");
+    for client in &mut clients {
+        assert_eq!(client.read().expect("an answer").status, 200);
+    }
+    let failure = marketd.await_log("what=\"market list\" failures=1", PATIENCE);
+    assert!(failure.contains("418"), "{failure}");
 }
 
 #[test]
