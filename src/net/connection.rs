@@ -12,6 +12,7 @@
 //! Connecting -> Open -> (Securing -> Open)
 //! ```
 
+use super::sockopt;
 use crate::core::Broken;
 use crate::http::Outgoing;
 use crate::table::Key;
@@ -21,7 +22,6 @@ use mio::{Interest, Registry, Token};
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
-#[cfg(any(target_os = "linux", target_os = "android"))]
 use std::time::Duration;
 
 /// Most pieces in one write: more pieces of a chart than a connection sends in a turn.
@@ -198,10 +198,6 @@ impl NetConnection {
     }
 }
 
-/// How long sent bytes may stay unacknowledged. By then the kernel has sent them several times.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
-
 /// A stream with its readiness.
 #[derive(Debug)]
 pub struct Socket {
@@ -228,10 +224,7 @@ impl Socket {
         let stream = TcpStream::connect(address)?;
         // A request is one write, which TCP would otherwise delay. A failure only costs time.
         let _ = stream.set_nodelay(true);
-        // On systems that have it, this ends a connection whose packets get lost, for example because a
-        // firewall has forgotten it (`TCP_USER_TIMEOUT`, tcp(7)).
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+        sockopt::limit_unacknowledged(&stream, Duration::ZERO);
         Ok(Socket { readable: false, writable: false, ..Socket::accepted(stream) })
     }
 
@@ -299,7 +292,9 @@ impl Read for Socket {
             match self.stream.read(buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(count) => {
-                    // A short read has drained the socket, so another call is not needed.
+                    // A short read has drained the socket, so another call is not needed. Exceptions are
+                    // urgent data (tcp(7)) and passed descriptors (unix(7)), which HTTP does not use. A
+                    // client that sends them waits until its next bytes come.
                     let drained = count < buffer.len() && !self.read_closed;
                     self.readable &= count > 0 && !drained;
                     return Ok(count);

@@ -1,8 +1,8 @@
 //! The listening sockets, of TCP or Unix, and the file that tells other programs their addresses. Port 0
 //! makes such a file necessary.
 //!
-//! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
-//! process has no descriptor left, it pauses until a deadline.
+//! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when it
+//! cannot accept, for example because no descriptor is left, it pauses until a deadline.
 //!
 //! An [`OwnFile`] is the file of a Unix socket, or the file of addresses, and is removed at the end. The file
 //! of a socket that a dead process has left is replaced. A file on which a process listens stays. If two
@@ -30,7 +30,8 @@ use std::time::Duration;
 /// Connections that the kernel queues between two turns, at most `net.core.somaxconn`.
 pub const BACKLOG: i32 = 4096;
 
-/// How long a listener pauses when there are no descriptors or no memory for sockets.
+/// How long a listener pauses when it cannot accept: for example, no descriptor is left, or another process
+/// has shut its socket.
 const REST: Duration = Duration::from_millis(100);
 
 /// One listening socket.
@@ -48,7 +49,7 @@ pub struct Listener {
     /// When its pause ends; `None` if it does not pause.
     pub resting: Option<Mono>,
     /// True after a pause, until a connection is accepted again.
-    exhausted: bool,
+    has_failed: bool,
 }
 
 #[derive(Debug)]
@@ -62,7 +63,11 @@ type Accepted = (TcpStream, Option<IpAddr>);
 
 impl Listener {
     /// Binds and listens. Port 0 picks a free port.
-    pub fn bind(address: &ListenAddress, service: Service, defers: bool) -> io::Result<Listener> {
+    pub fn bind(
+        address: &ListenAddress,
+        service: Service,
+        config: &Config,
+    ) -> io::Result<Listener> {
         let (socket, file) = match address {
             ListenAddress::Tcp(address) => (bind(*address)?, None),
             ListenAddress::Unix(path) => {
@@ -71,16 +76,16 @@ impl Listener {
             }
         };
         socket.listen(BACKLOG)?;
-        Listener::new(socket, file, service, defers)
+        Listener::new(socket, file, service, config)
     }
 
-    /// A listener of this socket, which listens already. With `defers`, the kernel holds a connection back
-    /// until its first bytes have come.
+    /// A listener of this socket, which listens already. With `deferAccept`, the kernel holds a connection
+    /// back until its first bytes have come.
     pub fn new(
         socket: Socket,
         file: Option<OwnFile>,
         service: Service,
-        defers: bool,
+        config: &Config,
     ) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
@@ -89,7 +94,7 @@ impl Listener {
             // delay.
             socket.set_tcp_nodelay(true)?;
             sockopt::limit_unsent(&socket);
-            if defers {
+            if config.defer_accept {
                 sockopt::defer_accept(&socket);
             }
             let socket = ListeningSocket::Tcp(TcpListener::from_std(socket.into()));
@@ -99,8 +104,19 @@ impl Listener {
             let path = address.as_pathname().map(|path| path.display().to_string());
             (socket, format!("unix:{}", path.as_deref().unwrap_or("(no file)")))
         };
-        let (ready, resting, exhausted) = (false, None, false);
-        Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
+        let (ready, resting, has_failed) = (false, None, false);
+        let listener = Listener { socket, place, _file: file, service, ready, resting, has_failed };
+        listener.limit_unacknowledged(config);
+        Ok(listener)
+    }
+
+    /// Sets how long a client that is accepted from now on may acknowledge nothing. Otherwise a stream whose
+    /// reader has vanished would be held until the kernel gives up, a quarter of an hour later: the kernel
+    /// takes its few events meanwhile, so they count as written.
+    pub fn limit_unacknowledged(&self, config: &Config) {
+        if let ListeningSocket::Tcp(socket) = &self.socket {
+            sockopt::limit_unacknowledged(socket, config.limits.write_timeout);
+        }
     }
 
     fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
@@ -136,22 +152,22 @@ impl Listener {
     pub fn accept(&mut self, now: Mono) -> Option<Accepted> {
         match self.take() {
             Ok(accepted) => {
-                if std::mem::take(&mut self.exhausted) {
+                if std::mem::take(&mut self.has_failed) {
                     log::info!(target: HTTP, "accept works again");
                 }
                 return Some(accepted);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.ready = false,
-            Err(error) if is_exhaustion(&error) => {
+            // The connection may have ended while it waited. Linux reports its network errors here too
+            // (accept(2), "Error handling"). The next connection may be good.
+            Err(error) if is_of_connection(&error) => {}
+            Err(error) => {
                 self.resting = Some(now + REST);
-                if !std::mem::replace(&mut self.exhausted, true) {
+                if !std::mem::replace(&mut self.has_failed, true) {
                     let retry_ms = REST.as_millis();
                     log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
                 }
             }
-            // Linux reports pending network errors of the new connection here (accept(2), "Error
-            // handling"). The connection may have ended while it waited.
-            Err(_) => {}
         }
         None
     }
@@ -165,11 +181,23 @@ impl Listener {
     }
 }
 
-/// True if there are no descriptors or no memory for sockets. Trying again at once would fail again.
-fn is_exhaustion(error: &io::Error) -> bool {
+/// True if a connection has failed, and not the listener. After any other error, trying again at once would
+/// fail again.
+fn is_of_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
-        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+        Some(
+            Errno::CONNABORTED
+                | Errno::INTR
+                | Errno::NETDOWN
+                | Errno::PROTO
+                | Errno::NOPROTOOPT
+                | Errno::HOSTDOWN
+                | Errno::NONET
+                | Errno::HOSTUNREACH
+                | Errno::OPNOTSUPP
+                | Errno::NETUNREACH
+        )
     )
 }
 
@@ -196,7 +224,6 @@ pub fn bind_all(
     registry: &Registry,
     first_token: usize,
 ) -> Result<Vec<Listener>, String> {
-    let defers = config.defer_accept;
     let mut listeners = Vec::new();
     let mut wanted = Vec::new();
     match &config.ecosystem_listen {
@@ -208,7 +235,7 @@ pub fn bind_all(
         None => wanted.push(("listen", config.listen.clone(), Service::Both)),
     }
     for (socket, service) in passed {
-        let listener = Listener::new(socket, None, service, defers);
+        let listener = Listener::new(socket, None, service, config);
         listeners.push(listener.map_err(fails("use a passed socket"))?);
     }
     if let Some(demo) = &config.demo {
@@ -216,7 +243,7 @@ pub fn bind_all(
         wanted.push(("demo.listen", address, Service::Demo));
     }
     for (key, address, service) in wanted {
-        let listener = Listener::bind(&address, service, defers);
+        let listener = Listener::bind(&address, service, config);
         let listener = listener.map_err(|error| bind_error(key, &address, &error))?;
         if let Some(url) = listener.demo_url() {
             place_demo(config, &url);
@@ -338,4 +365,52 @@ pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile,
     let id = written.and_then(|()| id_of(&path));
     let id = id.map_err(fails(&told)).map_err(|error| format!("--address-file: {error}"))?;
     Ok(OwnFile { path, id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::SockRef;
+    use std::net::Shutdown;
+
+    fn listener(config: &Config) -> Listener {
+        let address = ListenAddress::Tcp((Ipv4Addr::LOCALHOST, 0).into());
+        Listener::bind(&address, Service::Api, config).expect("a free port")
+    }
+
+    fn socket(listener: &Listener) -> SockRef<'_> {
+        match &listener.socket {
+            ListeningSocket::Tcp(socket) => SockRef::from(socket),
+            ListeningSocket::Unix(socket) => SockRef::from(socket),
+        }
+    }
+
+    #[test]
+    fn a_socket_that_does_not_listen_any_more_is_tried_again_after_a_rest() {
+        let (mut listener, now) = (listener(&Config::default()), Mono(1));
+        socket(&listener).shutdown(Shutdown::Both).expect("it listens");
+        listener.ready = true;
+        assert!(listener.accept(now).is_none());
+        assert!(!listener.is_due(now));
+        assert!(listener.is_due(now + REST));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_client_that_vanishes_is_given_up_after_the_time_for_writing() {
+        let mut config = Config { defer_accept: false, ..Config::default() };
+        for (write_timeout_ms, expected_ms) in [(100, 4000), (60_000, 60_000)] {
+            config.limits.write_timeout = Duration::from_millis(write_timeout_ms);
+            let mut listener = listener(&config);
+            let address = socket(&listener).local_addr().expect("bound").as_socket();
+            let _client = std::net::TcpStream::connect(address.expect("of TCP"));
+            let accepted = (0..1000).find_map(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                listener.accept(Mono(1))
+            });
+            let (stream, _) = accepted.expect("a client");
+            let found = SockRef::from(&stream).tcp_user_timeout().expect("it is known");
+            assert_eq!(found, Some(Duration::from_millis(expected_ms)));
+        }
+    }
 }

@@ -400,3 +400,4 @@ impl Driver {
         Ok(())
     }
 }
+        self.listeners.iter().for_each(|it| it.limit_unacknowledged(&config));
