@@ -22,6 +22,9 @@ const AGE: Duration = Duration::from_secs(300);
 /// the polls, and name servers must not be flooded either.
 const REST: Duration = Duration::from_secs(5);
 
+/// Most addresses that are used of one look-up: more than any exchange has.
+const MOST: usize = 16;
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Addresses {
@@ -129,7 +132,7 @@ impl Addresses {
     pub fn found(&mut self, list: Vec<SocketAddr>, now: Now) {
         let known = |at| self.list.iter().find(|it| it.at == at).copied();
         let known = |at| known(at).unwrap_or(Address::new(at));
-        self.list = alternating(list).into_iter().map(known).collect();
+        self.list = alternating(list).into_iter().take(MOST).map(known).collect();
         self.sort();
         (self.is_looking_up, self.trouble) = (false, None);
         self.look_up_at = now.mono + AGE;
@@ -191,6 +194,24 @@ mod tests {
             &["1.1.1.1:1", "[::1]:1", "[::2]:1", "1.1.1.2:1"],
             &["1.1.1.1:1", "[::1]:1", "1.1.1.2:1", "[::2]:1"],
         );
+    }
+
+    #[test]
+    fn both_families_are_among_many_addresses() {
+        let [first, second] = [1, 2].map(|family| {
+            let text = |last| match family {
+                1 => format!("[::{last}]:1"),
+                _ => format!("1.1.1.{last}:1"),
+            };
+            (1..=20)
+                .map(|last| text(last).parse().expect("an address"))
+                .collect::<Vec<SocketAddr>>()
+        });
+        let mut addresses = Addresses::default();
+        addresses.found([first, second].concat(), at(0));
+        assert_eq!(addresses.len() as usize, MOST);
+        let count = addresses.list.iter().filter(|it| it.at.is_ipv4()).count();
+        assert_eq!(count, MOST / 2);
     }
 
     #[test]
