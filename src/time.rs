@@ -167,7 +167,8 @@ impl Mono {
 impl Add<Duration> for Mono {
     type Output = Mono;
     fn add(self, span: Duration) -> Mono {
-        Mono(self.0.saturating_add(span.as_micros() as u64))
+        let us = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        Mono(self.0.saturating_add(us))
     }
 }
 
@@ -326,6 +327,11 @@ mod tests {
             assert!(now.unix <= behind.unix, "the wall clock is read, not guessed");
             last = now;
         }
+    }
+
+    #[test]
+    fn a_span_that_is_longer_than_time_itself_leads_to_never() {
+        assert_eq!(Mono(5) + Duration::MAX, Mono::NEVER);
     }
 
     #[test]
