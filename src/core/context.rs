@@ -41,6 +41,8 @@ pub struct Context {
     pub facts: fn() -> ProcessFacts,
     /// The time of this call.
     pub now: Now,
+    /// True while the driver has yet to read what came during a pause of the process. So no peer is late.
+    pub is_behind: bool,
     /// The number of the core's state. While the number stays the same, a response changes only with the time
     /// ([`View::holds_until`](crate::core::api::View::holds_until)). Each second is a new state, because
     /// heads contain the date.
@@ -122,6 +124,7 @@ impl Context {
             boot: 0,
             facts: ProcessFacts::default,
             now,
+            is_behind: false,
             state: 1,
             clock,
             wall_zero,

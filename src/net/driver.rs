@@ -129,8 +129,12 @@ pub(super) struct Driver {
     pub(super) is_stopping: bool,
     /// True if the last turn left work that can wait.
     pub(super) has_more: bool,
+    /// When the last turn began.
+    pub(super) turn_began: Mono,
     /// When the last turn ended.
     pub(super) turn_ended: Mono,
+    /// After a pause of the process: until when no deadline is judged, if there is still something to read.
+    pub(super) catches_up_until: Mono,
 }
 
 impl Driver {
@@ -202,7 +206,9 @@ impl Driver {
             log,
             is_stopping: false,
             has_more: true,
+            turn_began: now.mono,
             turn_ended: now.mono,
+            catches_up_until: Mono::default(),
         })
     }
 

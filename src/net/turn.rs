@@ -35,6 +35,13 @@ const EVENTS: usize = 128;
 /// connections leaves time for the open ones.
 const ACCEPT_BUDGET: Duration = Duration::from_micros(200);
 
+/// If a turn begins this much later than expected, the process was paused.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long after a pause the core waits with its judgement of deadlines, as long as something that has come
+/// is yet to be read.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
 /// The least time that each turn spends on work that can wait, however busy the clients are. The largest
 /// slice takes about as long. So a turn with small slices does about as much of this work as a turn with one
 /// large slice.
@@ -59,21 +66,23 @@ impl Driver {
 
     fn turn(&mut self, events: &mut Events) -> Result<(), String> {
         let timeout = self.sleep();
-        match self.poll.poll(events, timeout) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                return Err(fails("wait for events")(error));
-            }
-            _ => {}
-        }
+        let wake_by = self.turn_began + timeout.unwrap_or(Duration::MAX);
+        self.wait(events, timeout)?;
         let now = self.clock.now();
+        self.turn_began = now.mono;
+        if now.mono.since(wake_by) > PAUSE && self.catches_up_until == Mono::default() {
+            self.catches_up_until = now.mono + CATCH_UP;
+        }
         self.pace.begin_turn(self.core.spent());
         if let Some(file) = self.script.as_mut().filter(|file| file.due() <= now.mono)
             && let Some(script) = file.look(now.mono)
         {
             self.core.follow_script(script, now);
         }
+        let mut count = 0;
         for event in &*events {
             self.dispatch(event, now);
+            count += 1;
         }
         self.accept(now);
         if take(&mut self.is_stopping) {
@@ -83,7 +92,14 @@ impl Driver {
         }
         self.serve_clients(|queues| &mut queues.hot, now);
         self.serve_clients(|queues| &mut queues.bulk, now);
-        self.core.handle_timeout(now);
+        // The poller has more events if it returned as many as it can.
+        let is_behind = || count == EVENTS || self.has_clients() || self.next_work().is_some();
+        if now.mono < self.catches_up_until && is_behind() {
+            self.core.catch_up(now);
+        } else {
+            self.catches_up_until = Mono::default();
+            self.core.handle_timeout(now);
+        }
         if self.core.has_actions() {
             self.carry_out(now);
         }
@@ -99,12 +115,29 @@ impl Driver {
         Ok(())
     }
 
+    /// Waits for events. A signal ends the wait, and so does the end of a pause of the process. Then the
+    /// poller is asked again, because it has not looked for events.
+    fn wait(&mut self, events: &mut Events, mut timeout: Option<Duration>) -> Result<(), String> {
+        loop {
+            match self.poll.poll(events, timeout) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    timeout = Some(Duration::ZERO);
+                }
+                polled => return polled.map_err(fails("wait for events")),
+            }
+        }
+    }
+
+    /// True if clients are waiting in a queue.
+    fn has_clients(&self) -> bool {
+        let ConnectionQueues { new, hot, bulk, .. } = &self.queues;
+        !(new.is_empty() && hot.is_empty() && bulk.is_empty())
+    }
+
     /// How long the poller may sleep in this turn.
     fn sleep(&self) -> Option<Duration> {
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
-        let busy = !self.queues.hot.is_empty()
-            || !self.queues.new.is_empty()
-            || !self.queues.bulk.is_empty()
+        let busy = self.has_clients()
             || self.core.has_actions()
             || self.has_more
             || self.accepting && self.listeners.iter().any(waiting);
@@ -193,8 +226,10 @@ impl Driver {
         if !self.accepting && self.queues.new.is_empty() {
             return;
         }
+        // Each listener gets the same share, so that a flood at one keeps nobody out of another.
+        let share = self.accepts.saturating_sub(self.queues.new.len());
         for at in 0..self.listeners.len() {
-            let mut left = self.accepts.saturating_sub(self.queues.new.len());
+            let mut left = share;
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
                 self.pace.add(ACCEPT);
@@ -226,8 +261,6 @@ impl Driver {
             self.queues.new.push_back(key);
         }
     }
-        // Each listener gets the same share, so that a flood at one keeps nobody out of another.
-        let share = self.accepts.saturating_sub(self.queues.new.len());
 
     /// Accepts what the kernel has queued, however long this takes, and closes the listeners, because marketd
     /// stops: the kernel would reset these connections.
@@ -396,8 +429,8 @@ impl Driver {
         let accepts = next.limits.accepts_per_turn;
         let taken = self.taken;
         self.core.reconfigure(next, fixed, || taken(&loaded), now)?;
+        self.listeners.iter().for_each(|it| it.limit_unacknowledged(&config));
         (self.accepts, self.loaded) = (accepts, config);
         Ok(())
     }
 }
-        self.listeners.iter().for_each(|it| it.limit_unacknowledged(&config));

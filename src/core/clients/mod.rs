@@ -190,7 +190,8 @@ impl Clients {
     /// waited for candles as long as it may: [`Clients::wake`] is due.
     pub fn handle_timeout(&mut self, cx: &mut Context) -> bool {
         let now = cx.now.mono;
-        if self.sweeper.next_sweep <= now && self.is_swept(cx) && self.sweep(cx) {
+        let sweeps = self.sweeper.next_sweep <= now && self.is_swept(cx) && !cx.is_behind;
+        if sweeps && self.sweep(cx) {
             cx.compressed.sweep();
             cx.state += 1;
             self.responses.heads.sweep();
