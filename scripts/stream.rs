@@ -383,6 +383,7 @@ fn send_only(options: &Options, bytes: usize) -> io::Result<()> {
     let socket = Socket::from(TcpListener::bind("127.0.0.1:0")?);
     socket.set_tcp_nodelay(true)?;
     sockopt::limit_unsent(&socket);
+    sockopt::limit_unacknowledged(&socket, Duration::from_secs(30));
     sockopt::defer_accept(&socket);
     let listener = TcpListener::from(socket);
     println!("{}", listener.local_addr()?);
