@@ -170,6 +170,12 @@ impl RequestInFlight {
         self.head.as_ref().map(|head| head.told.status)
     }
 
+    /// True if the exchange has closed the connection before it could see the request, or tells so: then nothing
+    /// of a response, or a 408, is all that has come on a reused connection.
+    pub fn is_unheard(&self) -> bool {
+        self.is_on_reused && (self.received == 0 || self.status() == Some(408))
+    }
+
     /// Until when the next bytes have to come, if some came now.
     pub fn deadline(&self, now: Mono) -> Mono {
         self.end_by.min(now + self.timeout)

@@ -79,8 +79,8 @@ struct World {
 
 struct Conn {
     address: SocketAddr,
-    /// A connection that stood when its network forgot it.
-    is_forgotten: bool,
+    /// What this connection answers to any request, or nothing, because its network has forgotten it.
+    last_word: Option<&'static str>,
     has_tunnel: bool,
 }
 
@@ -203,7 +203,7 @@ impl World {
             }
             _ => {}
         }
-        let conn = Conn { address: to, is_forgotten: false, has_tunnel: !self.is_proxied };
+        let conn = Conn { address: to, last_word: None, has_tunnel: !self.is_proxied };
         self.conns.insert(key, conn);
         self.core.handle(key, Event::Connected, self.now());
         self.pump(key);
@@ -216,10 +216,8 @@ impl World {
             let sent = self.core.outgoing(key).to_vec();
             let Some(conn) = self.conns.get_mut(&key).filter(|_| !sent.is_empty()) else { return };
             self.core.handle(key, Event::Sent(sent.len()), now);
-            if conn.is_forgotten {
-                return;
-            }
             let answer = match self.manners[&conn.address] {
+                _ if conn.last_word.is_some() => conn.last_word.unwrap_or_default(),
                 Manner::Serves if !conn.has_tunnel => {
                     conn.has_tunnel = true;
                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -271,9 +269,9 @@ impl World {
         }
     }
 
-    /// Nothing comes on the connections that stand now.
-    fn forget_connections(&mut self) {
-        self.conns.values_mut().for_each(|it| it.is_forgotten = true);
+    /// On the connections that stand now, this comes in answer to a request, or nothing.
+    fn forget_connections(&mut self, last_word: &'static str) {
+        self.conns.values_mut().for_each(|it| it.last_word = Some(last_word));
     }
 
     /// Lets a minute pass, of which one poll may be lost. Then all connections lead there, after so many
@@ -371,9 +369,11 @@ fn a_request_is_given_up_in_time_while_all_are_dead_and_the_name_server_as_well(
 
 #[test]
 fn a_connection_that_its_network_has_forgotten_costs_no_poll() {
-    for names in [&[A][..], &[A, B]] {
+    // An exchange may tell the end of an idle connection (RFC 9110, 15.5.9) when the request is on its way.
+    let too_late = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for (names, last_word) in [(&[A][..], ""), (&[A, B], ""), (&[A], too_late)] {
         let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], names);
-        world.forget_connections();
+        world.forget_connections(last_word);
         let longest = world.run(20_000);
         assert_eq!(world.errors(), 0);
         assert!(longest <= MOST_MS, "{longest} ms");

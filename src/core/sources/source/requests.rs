@@ -4,10 +4,10 @@
 //! at its deadline.
 //!
 //! If a reused connection ends before the response has begun, its request has not failed: the exchange had
-//! closed the connection while it was idle (RFC 9112, 9.3.1), or a network has forgotten the connection, so
-//! that nothing comes in time. The task is due again at once, and costs as much again, because the exchange
-//! may have counted the first request. All idle connections are closed, so the second request is on a new
-//! connection, and there is no third.
+//! closed the connection while it was idle (RFC 9112, 9.3.1), perhaps with a 408 (RFC 9110, 15.5.9), or a
+//! network has forgotten the connection, so that nothing comes in time. The task is due again at once, and
+//! costs as much again, because the exchange may have counted the first request. All idle connections are
+//! closed, so the second request is on a new connection, and there is no third.
 
 use super::Source;
 use crate::core::history::Pace;
@@ -99,7 +99,7 @@ impl Source {
             return false;
         };
         let how = match ended {
-            _ if request.is_on_reused && request.received == 0 => {
+            _ if request.is_unheard() => {
                 if ended.why.is_none() {
                     self.upstream.failed(conn, request.began, cx);
                 }
@@ -140,6 +140,11 @@ impl Source {
         cx: &mut Context,
     ) -> bool {
         let request = self.requests[conn].as_ref();
+        if request.is_some_and(|it| it.is_unheard()) {
+            self.upstream.close(conn, cx);
+            let (what, why) = (String::new(), Some(Broken::Closed));
+            return self.lost(conn, Ended { was_open: true, what, why }, host, cx);
+        }
         let how = match (read, request) {
             (Err(fault), _) => RequestEnd::Failed(fault),
             (Ok(()), Some(request)) if request.is_complete() => RequestEnd::Complete,
