@@ -267,7 +267,7 @@ fn listen() -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_tcp_nodelay(true)?;
     sockopt::limit_unsent(&socket);
-    sockopt::limit_unacknowledged(&socket, Duration::from_secs(30));
+    sockopt::limit_unacknowledged(&socket, std::time::Duration::from_secs(30));
     sockopt::defer_accept(&socket);
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;

@@ -197,8 +197,8 @@ impl Core {
         self.check_end();
     }
 
-    /// Like [`Core::handle_timeout`], while the driver has yet to read what came during a pause of the process:
-    /// the deadlines of clients, exchanges and the engine are judged later.
+    /// Like [`Core::handle_timeout`], while the driver has yet to read what came during a pause of the
+    /// process: the deadlines of clients, exchanges and the engine are judged later.
     pub fn catch_up(&mut self, now: Now) {
         self.cx.is_behind = true;
         self.handle_timeout(now);

@@ -6,9 +6,9 @@
 //! [`BUFFER_BYTES`] large. While the buffer is full, lines are lost and counted. Once the buffer is half
 //! empty, lines are taken again, and a line in front of the first one tells how many were lost.
 //!
-//! Standard error stays as it is, mostly blocking: other processes may share its terminal or pipe, which would
-//! become non-blocking for them too. If one of them has made it non-blocking, the log's thread tries again
-//! until it is writable.
+//! Standard error stays as it is, mostly blocking: other processes may share its terminal or pipe, which
+//! would become non-blocking for them too. If one of them has made it non-blocking, the log's thread tries
+//! again until it is writable.
 
 use crate::core::LogFigures;
 use crate::time::Clock;

@@ -17,6 +17,7 @@
 //!
 //! ```text
 //! turn                         the loop and its turns: new connections, clients, work that can wait; reloads
+//! actions                      what the core wants done
 //! driver                       the driver's state, and moving bytes
 //! script_file, replay_file     the script of the demo exchange; the history file that it plays
 //! fetch                        one request after another, without the loop
@@ -27,6 +28,7 @@
 //! process, service_manager     figures, memory and files of the process; sockets passed to it, and messages
 //! ```
 
+mod actions;
 mod connection;
 mod disk_thread;
 mod driver;

@@ -41,7 +41,7 @@ const VARIABLES: [&str; 3] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"];
 pub fn take(is_split: bool) -> Result<Vec<(Socket, Service)>, String> {
     let [pid, count, names] = VARIABLES.map(|name| {
         let value = env::var_os(name).map(OsString::into_string);
-        // SAFETY: nobody reads the environment meanwhile. The log's thread only writes lines and reads clocks.
+        // SAFETY: the only other thread is the log's, which does not read the environment.
         unsafe { env::remove_var(name) };
         value.and_then(Result::ok).unwrap_or_default()
     });
@@ -226,8 +226,8 @@ impl Notifier {
         }
     }
 
-    /// Returns false if the manager's queue is full. Any other failure is ignored: a manager that is gone would
-    /// cause a log line for each message.
+    /// Returns false if the manager's queue is full. Any other failure is ignored: a manager that is gone
+    /// would cause a log line for each message.
     fn send(&self, message: &str) -> bool {
         self.manager.as_ref().is_none_or(|(socket, address)| {
             let sent = socket.send_to(message.as_bytes(), address);

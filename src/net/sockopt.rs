@@ -28,7 +28,8 @@ pub fn limit_unsent(_socket: &Socket) {
     let _ = _socket.set_tcp_notsent_lowat(UNSENT_BYTES);
 }
 
-/// The least time for which sent bytes may stay unacknowledged. By then the kernel has sent them several times.
+/// The least time for which sent bytes may stay unacknowledged. By then the kernel has sent them several
+/// times.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
 

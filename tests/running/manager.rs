@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The manager's end.
 pub struct Manager(UnixDatagram);
@@ -181,7 +181,8 @@ fn what_came_during_a_pause_is_read_before_deadlines_are_judged() {
         };
         client.send(rest).expect("it is connected");
     }
-    std::thread::sleep(Duration::from_millis(5500));
+    let begun = Instant::now();
+    eventually(PATIENCE, || (begun.elapsed() > Duration::from_millis(5500)).then_some(()));
     marketd.signal("CONT");
     for client in &mut clients {
         assert_eq!(client.read().expect("an answer").status, 200);

@@ -170,8 +170,8 @@ impl RequestInFlight {
         self.head.as_ref().map(|head| head.told.status)
     }
 
-    /// True if the exchange has closed the connection before it could see the request, or tells so: then nothing
-    /// of a response, or a 408, is all that has come on a reused connection.
+    /// True if the exchange has closed the idle connection before it saw the request: on a reused connection,
+    /// nothing of a response has come, or a 408.
     pub fn is_unheard(&self) -> bool {
         self.is_on_reused && (self.received == 0 || self.status() == Some(408))
     }
