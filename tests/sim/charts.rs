@@ -176,9 +176,10 @@ impl Chart<'_> {
         if self.fields.complete {
             self.check_complete()?;
         }
-        match self.fields.max_age.is_some_and(|seconds| seconds >= 3600) {
-            true => self.check_final(),
-            false => Ok(()),
+        match self.fields.max_age {
+            Some(3600..) => self.check_final(),
+            Some(2..) if !self.fields.complete => Err("kept while it lacks candles".to_string()),
+            _ => Ok(()),
         }
     }
 

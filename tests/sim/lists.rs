@@ -284,6 +284,7 @@ impl Several {
                 last_closed: chart["lastClosed"].integer(),
                 gaps: chart["gaps"].integer().ok_or("no gaps")?.unsigned_abs(),
                 complete: is_complete(chart["coverage"].text())?,
+                next: chart["next"].integer().map(|time| time.to_string()),
                 ..ChartFields::default()
             };
             let rows = read_rows(chart["candles"].to_string().as_bytes(), ask.text)?;

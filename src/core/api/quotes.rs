@@ -36,7 +36,11 @@ impl Prepared for QuoteRequest {
         let quote = view.served_quote(symbol, source);
         let quote = quote.ok_or_else(|| missing(view, symbol, source))?;
         let etag = ETag::new(quote.version, decimals.variant());
-        let cache = if quote.stale() { Cache::NoCache } else { view.until_poll(quote.source) };
+        let cache = match quote.stale() {
+            true => Cache::NoCache,
+            // Also a source that comes before may serve the next quote.
+            false => view.until_poll(view.sources_for(symbol, &source).iter().copied()),
+        };
         let head = Head::json(Some(etag), cache);
         responder.send(&head, &fragment(view, quote, decimals));
         Ok(Outcome::Sent)

@@ -4,7 +4,7 @@
 
 use super::view::{ApiRequest, count, one_of};
 use crate::decimal::Decimal;
-use crate::http::Error;
+use crate::http::{Error, query_pairs};
 use crate::market::{Quote, SymbolName};
 use std::ops::Range;
 
@@ -145,7 +145,7 @@ fn without_offset(query: &[u8]) -> String {
     let mut kept = String::with_capacity(query.len() + 16);
     let pairs = query.split(|byte| *byte == b'&');
     for pair in pairs.filter(|pair| !pair.is_empty()) {
-        if pair.split(|byte| *byte == b'=').next() == Some(b"offset") {
+        if query_pairs(pair).all(|(key, _)| *key == *b"offset") {
             continue;
         }
         for byte in pair {
@@ -169,7 +169,7 @@ mod tests {
     fn links_lead_to_the_other_pieces_and_keep_the_other_parameters() {
         let check = |offset: usize, limit: Option<usize>, total: usize, expected: &str| {
             let selection = Selection { offset, limit, ..Selection::default() };
-            let query = b"symbols=*&off=1&offset=7&limit=10&search=a%2Fb\"<";
+            let query = b"symbols=*&off=1&offset=7&%6Fffset=7&limit=10&search=a%2Fb\"<";
             let fields = selection.fields(query, total);
             let links = fields.split_once("Link: ").map_or("", |(_, links)| links);
             let pieces = links.split(", ").map(|link| {

@@ -164,8 +164,8 @@ fn places_of(quote: &Quote) -> u32 {
 pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [symbols] = call.params(["symbols"])?.map(given);
-    let list = symbols.unwrap_or_default();
-    let items = items(&list, "symbols", view.config.limits.symbols_per_request)?;
+    let list = required(&symbols, "symbols", "a list like BTC/USDT,ETH/USDT")?;
+    let items = items(list, "symbols", view.config.limits.symbols_per_request)?;
     let mut text = Vec::with_capacity(512 * items.len());
     let found: Vec<_> = items.into_iter().map(|item| (item, find_quote(view, item))).collect();
     let is_stale = found.iter().any(|(_, quote)| quote.as_ref().is_ok_and(|it| it.stale()));

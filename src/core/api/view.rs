@@ -67,15 +67,30 @@ impl<'a> View<'a> {
         self.holds_until.set(self.holds_until.get().min(until));
     }
 
-    /// How long a response with this source's quotes may be cached: until its next poll, but not longer than
-    /// they are fresh, in whole seconds, at least one.
-    pub fn until_poll(&self, source: SourceId) -> Cache {
-        self.until(self.status[source].cacheable_until)
+    /// How long a response with quotes that any of these sources may change may be cached: until the next
+    /// poll, but not longer than the quotes are fresh, in whole seconds, at least one.
+    pub fn until_poll(&self, sources: impl IntoIterator<Item = SourceId>) -> Cache {
+        let next = sources.into_iter().map(|source| self.status[source].cacheable_until);
+        self.until(next.min().unwrap_or_default())
     }
 
     /// Like [`View::until_poll`], for a response that any source may change.
     pub fn until_any_poll(&self) -> Cache {
-        let next = self.status.running().map(|(_, source)| source.cacheable_until);
+        self.until_poll(self.status.running().map(|(id, _)| id))
+    }
+
+    /// How long candles of these sources may be cached: until the next poll, which changes the forming one,
+    /// but not longer than the minute lasts on the exchange's clock, since the next candle comes behind it.
+    /// Candles that are missing may come at any time.
+    pub fn until_candles(
+        &self,
+        sources: impl IntoIterator<Item = SourceId>,
+        are_complete: bool,
+    ) -> Cache {
+        let next = sources
+            .into_iter()
+            .filter(|_| are_complete)
+            .map(|source| self.status[source].cacheable_until.min(self.minute_ends(source).0));
         self.until(next.min().unwrap_or_default())
     }
 
@@ -103,13 +118,19 @@ impl<'a> View<'a> {
 
     /// The time on the clock of an exchange. The response must depend only on the minute of it.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
+        let (ends, time) = self.minute_ends(source);
+        self.note(ends);
+        time
+    }
+
+    /// When the minute ends on the clock of an exchange, and the time on that clock.
+    fn minute_ends(&self, source: SourceId) -> (Mono, UnixMs) {
         let status = &self.status[source];
         let time = status.exchange_time(self.now);
         // The time is cut to milliseconds: the minute may end up to one earlier.
         let left_ms = Stored::M1.open_of(Stored::M1.slot_of(time) + 1) - time - 1;
         let left_us = 1000 * left_ms as u64 / u64::from(status.clock_speed()).max(1);
-        self.note(self.now.mono + Duration::from_micros(left_us));
-        time
+        (self.now.mono + Duration::from_micros(left_us), time)
     }
 
     /// The intervals that can be served: one of these sources has the stored candles that they are made of.
@@ -300,13 +321,19 @@ pub fn read_markets(
         let symbol = look_up(view, name).ok();
         let is_same = |(text, other): &NamedMarket| match symbol {
             Some(_) => *other == symbol,
-            None => **text == *name,
+            None => normal(text) == normal(name),
         };
         if !markets.iter().any(is_same) {
             markets.push((name.into(), symbol));
         }
     }
     Ok(markets.into())
+}
+
+/// An unknown name as a symbol is written.
+fn normal(name: &[u8]) -> Vec<u8> {
+    let bytes = name.iter().map(|byte| if b"-_".contains(byte) { b'/' } else { *byte });
+    bytes.map(|byte| byte.to_ascii_uppercase()).collect()
 }
 
 fn invalid(text: &[u8]) -> Error {

@@ -36,8 +36,10 @@ impl ChartResponse<'_> {
         };
         let variant = Decimals::quoted_if(request.spec.quoted).variant();
         let etag = ETag::new(plan.made_of.number(), variant);
-        let cache =
-            if self.is_settled() { Cache::MaxAge(SETTLED_S) } else { view.until_poll(key.source) };
+        let cache = match self.is_settled() {
+            true => Cache::MaxAge(SETTLED_S),
+            false => view.until_candles([key.source], plan.info.complete),
+        };
         let head = Head { fields: &fields, ..Head::json(Some(etag), cache) };
         let cache_key = || CacheKey::new("/api/ecosystem/chart", (key, &request.spec));
         body::send(view, responder, head, cache_key, plan.body_len(), |out| {
@@ -90,7 +92,15 @@ impl ChartResponse<'_> {
         // A chart that ends before slots that nobody has read goes on once they are read.
         let is_whole = info.next_from.is_none() || info.rows >= spec.limit;
         let is_made = info.complete && info.settled && is_past && is_whole;
-        is_made && !self.has_flat_ends(end) && self.stays_kept()
+        is_made && !self.has_flat_ends(end) && self.stays_kept() && self.stays_chosen()
+    }
+
+    /// True if no other source can take the place of the one that the chart is from.
+    fn stays_chosen(&self) -> bool {
+        let ChartRequest { symbol, source, .. } = self.request;
+        let sources = self.view.sources_for(*symbol, source).iter();
+        let mut able = sources.filter(|it| self.view.has_interval(**it, self.key.interval));
+        able.next() == Some(&self.key.source)
     }
 
     /// True if the chart begins or ends with flat candles, or may do so. The price of the first ones is the

@@ -27,6 +27,8 @@ struct DeferredCharts {
     waits: bool,
     /// The items of the member `errors`, joined.
     errors: Vec<u8>,
+    /// True if all charts that are done are complete.
+    are_complete: bool,
     /// How many charts are done.
     at: usize,
     body: Body,
@@ -50,7 +52,8 @@ impl Prepared for ChartsRequest {
         }
         let (spec, waits, mut body) = (self.spec.clone(), self.waits, Body::default());
         body.fixed(b"{");
-        let deferred = DeferredCharts { charts, spec, waits, errors, at: 0, body };
+        let deferred =
+            DeferredCharts { charts, spec, waits, errors, are_complete: true, at: 0, body };
         Ok(Outcome::Deferred(Box::new(deferred)))
     }
 }
@@ -64,6 +67,7 @@ impl DeferredCharts {
             return write_item_error(&mut self.errors, name.as_bytes(), &chart.error(view));
         };
         let info = &plan.info;
+        self.are_complete &= info.complete;
         let mut said = Vec::with_capacity(128);
         let mut member = Object::open(&mut said);
         let mut object = member.object(name);
@@ -72,6 +76,7 @@ impl DeferredCharts {
             "source": view.id_of(chart.key.source),
             "lastClosed": info.last_closed,
             "gaps": info.gaps,
+            "next": info.next_from,
             "candles": Ready(b""),
         );
         // The body already has the opening brace of the whole object.
@@ -121,13 +126,14 @@ impl Deferred for DeferredCharts {
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let DeferredCharts { charts, spec, errors, mut body, .. } = *self;
+        let DeferredCharts { charts, spec, errors, are_complete, mut body, .. } = *self;
         body.fixed(b"\"errors\":[");
         body.text(&errors);
         body.fixed(b"]}");
         let variant = Decimals::quoted_if(spec.quoted).variant();
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
-        let head = Head { fields: fields.as_bytes(), ..Head::json(None, view.until_any_poll()) };
+        let cache = view.until_candles(charts.iter().map(|chart| chart.key.source), are_complete);
+        let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
         let series: Vec<SeriesKey> = charts.iter().map(|chart| chart.key).collect();
         let key = CacheKey::new("/api/ecosystem/chart", (series, &spec, &errors));
         body.send(view, responder, head, variant, key)

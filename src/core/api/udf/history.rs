@@ -57,6 +57,8 @@ struct History {
     /// True if the response waits until its deadline: without the missing candles, the client would ask again
     /// at once.
     is_patient: bool,
+    /// True if nothing of what is sent is unknown.
+    is_complete: bool,
     /// What is sent, once that is known.
     answer: Option<Answer>,
 }
@@ -122,6 +124,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         last: None,
         answer: None,
         is_patient: false,
+        is_complete: false,
     })))
 }
 
@@ -196,7 +199,7 @@ impl Deferred for History {
             Some(Answer::NoData(older)) => body.text(&no_data(older)),
             None => return send_fault(&self.chart.error(view).message, responder),
         }
-        let head = Head::json(None, view.until_poll(key.source));
+        let head = Head::json(None, view.until_candles([key.source], self.is_complete));
         let cache_key = CacheKey::new("/udf/history", (key, &self.chart.request.spec));
         body.send(view, responder, head, VARIANT, cache_key)
     }
@@ -222,7 +225,7 @@ impl History {
         let again = newest.as_ref();
         let again = again.map(|slots| interval.open_of(base.open_of(slots.end - 1)));
         let last = info.last.filter(|last| *last >= since);
-        if let Some(slots) = newest.map(last_stretch)
+        if let Some(slots) = newest.clone().map(last_stretch)
             && self.may_wait(view, &slots)
         {
             self.is_patient = last.is_none();
@@ -235,6 +238,7 @@ impl History {
             (view.exchange_time(self.chart.key.source), view.latest_time(self.chart.key.source));
         let to = self.chart.request.spec.to.map_or(latest, |to| to.min(latest));
         let doubted = (to > now).then(|| interval.open_of(to));
+        self.is_complete = newest.is_none() && doubted.is_none();
         let answer = match (self.goal, last) {
             (Goal::Older, older) => Answer::NoData(older.or(again).max(doubted)),
             (_, Some(_)) => Answer::Bars(Bars::new(plan, since)),
