@@ -51,11 +51,12 @@ impl History {
         }
     }
 
-    /// Loads what the file holds of the sources from this one on. Requests for candles wait until this time.
+    /// Loads what the file holds of the sources from this one on. Requests for candles wait until this time,
+    /// but no longer than they wait for a load that is under way.
     pub(super) fn load(&mut self, from: SourceId, until: Option<Mono>, cx: &mut Context) {
-        let from = match self.file {
-            FileState::Loading { from: first, .. } => from.min(first),
-            _ => from,
+        let (from, until) = match self.file {
+            FileState::Loading { from: first, until } => (from.min(first), until),
+            _ => (from, until),
         };
         self.file = FileState::Loading { until, from };
         self.loads += 1;

@@ -264,11 +264,12 @@ impl Writer {
     }
 
     /// Evicts slots that are older than the window, with the batch. Returns true if there are more. The slots
-    /// are not archived from now on.
+    /// are not archived from now on. The candles of a source that has ended stay in the file.
     pub fn evict(&mut self, cx: &mut Context) -> bool {
         let charts = &cx.market.charts;
         let (mut leaving, mut left) = (Vec::new(), SLOTS_A_BATCH);
-        for (key, archived) in charts.archives() {
+        let archives = charts.archives();
+        for (key, archived) in archives.filter(|(key, _)| !cx.stats[key.source].has_ended) {
             let keep = charts.keep(key.interval);
             // An exchange's clock may be years ahead, and so may this machine's: slots are evicted only if
             // they are old by both. The clock of the demo exchange is given, and counts as it is.

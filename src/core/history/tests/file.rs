@@ -58,7 +58,10 @@ fn a_load_is_awaited_as_long_as_it_may_bring_something_and_tried_again_if_it_fai
     assert_eq!(bench.history.load_stage(), 2);
     bench.pass(2);
     assert_eq!(bench.history.load_stage(), 1);
+    bench.recall_source();
+    assert_eq!(bench.history.load_stage(), 1, "a reload does not make them wait again");
     bench.pass(500);
+    bench.loaded();
     bench.loaded_with(ago(50, 0));
     assert_eq!((bench.archived(key), bench.history.load_stage()), (vec![(-50, 0)], 0));
 }

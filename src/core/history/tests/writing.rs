@@ -298,6 +298,16 @@ fn no_clock_evicts_anything_that_is_not_older_than_newer_candles() {
 }
 
 #[test]
+fn nothing_of_a_source_that_a_reload_has_removed_is_evicted() {
+    let mut bench = keeping_1000();
+    bench.open();
+    bench.loaded_with(ago(3000, 10));
+    bench.cx.stats.sources[0].has_ended = true;
+    bench.pass(200);
+    assert!(bench.jobs.is_empty());
+}
+
+#[test]
 fn a_candle_that_changes_while_the_file_is_closed_is_removed_from_a_full_file() {
     let mut bench = Bench::unopened(|config| config.limits.history_bytes = 1);
     bench.open();
