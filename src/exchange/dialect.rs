@@ -249,6 +249,11 @@ impl Dialect {
         self.file.candles.archive.as_ref()?.behind.get(&interval).copied()
     }
 
+    /// True if this call goes to the archive.
+    pub fn is_archived(&self, call: &Call<'_>) -> bool {
+        self.file.candles.archive_for(call).is_some()
+    }
+
     /// The cost of this call.
     ///
     /// # Panics
@@ -341,10 +346,8 @@ impl Dialect {
 
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {
         match call {
-            Call::Candles { interval, from, now, .. } => {
-                let age = (*now - *from) / interval.length_ms();
-                let is_old = self.archive_behind(*interval).is_some_and(|it| age >= it.into());
-                let archive = self.file.candles.archive.as_ref().filter(|_| is_old);
+            Call::Candles { .. } => {
+                let archive = self.file.candles.archive_for(call);
                 archive.map_or(&self.file.candles.call, |archive| &archive.call)
             }
             // An exchange without a list gets any request that it answers.

@@ -4,6 +4,7 @@
 //! passes a zero on as a zero: the market layer decides what a zero means, and checks that candles are
 //! aligned and in order. Only the time of a ticker is left out if it is zero.
 
+use super::call::Call;
 use super::endpoint::{ANY, ByInterval, Counts, EndpointSpec, INTERVAL_NAME};
 use super::error::{ItemFault, Reject, WrongPart};
 use super::fields::{Constants, TableOf};
@@ -192,6 +193,18 @@ members! {
         call: EndpointSpec, "call";
         /// How many candles, back from now, the other endpoint has.
         behind: ByInterval<u32>, "behind" (STORED, ANY);
+    }
+}
+
+impl Candles {
+    /// The archive, if this call goes to it.
+    pub(super) fn archive_for(&self, call: &Call<'_>) -> Option<&Archive> {
+        let Call::Candles { interval, from, now, .. } = call else {
+            return None;
+        };
+        let age = (*now - *from) / interval.length_ms();
+        let is_old = |it: &&Archive| it.behind.get(interval).is_some_and(|it| age >= (*it).into());
+        self.archive.as_ref().filter(is_old)
     }
 }
 

@@ -266,7 +266,7 @@ impl Series {
         self.store(slots, found, second, written);
         self.traded.remove(slots.clone());
         if changed || written.changes() > before {
-            self.version += 1;
+            self.bump_closed();
         }
     }
 
@@ -377,6 +377,7 @@ mod tests {
     use crate::interval::{Interval, Stored};
     use crate::market::ChartSpec;
     use crate::market::interval_set::MAX_INTERVALS;
+    use crate::market::report::AllRows;
     use crate::market::testing::{
         all_of, candle, chart, covered, key, known, minute, minutes, slots,
     };
@@ -422,10 +423,49 @@ mod tests {
         let mut unsound = minutes(18..23);
         unsound[0].candle.low = Decimal::ZERO;
         series.ingest_whole(18..23, &unsound, minute(23), None);
-        let open = |series: &Series| series.open_slots((10, 21, 23), 100, Mono(0));
+        let open = |series: &Series| series.open_slots(0, (10, 21, 23), 100, Mono(0));
         assert_eq!(open(&series), [(17..19, Mono(0))]);
         series.ingest_whole(17..23, &minutes(17..23), minute(23), None);
         assert_eq!(open(&series), []);
+    }
+
+    #[test]
+    fn rows_outside_of_the_requested_slots_tell_how_far_an_answer_reaches() {
+        let check = |rows: Range<i64>, expected: &[(i64, i64)]| {
+            let (mut series, asked) = (series(), 99..104);
+            series.ingest_whole(99..100, &minutes([99]), minute(100), None);
+            let inside = minutes(rows.clone().filter(|slot| asked.contains(slot)));
+            let mut all = AllRows::of(Stored::M1, &minutes(rows.clone()));
+            all.most = 720;
+            for now in [5000, 5002] {
+                let mut answer = Answer::of(&asked, &inside, &all, Mono(now * 60_000_000));
+                answer.alive = 4999;
+                let evidence = Evidence::Exchange(answer);
+                series.ingest(asked.clone(), &inside, &evidence, minute(5002), None);
+            }
+            assert_eq!(covered(&series), expected, "{rows:?}");
+        };
+        check(4281..5001, &[(99, 100)]);
+        check(101..821, &[(99, 100), (101, 104)]);
+        check(101..102, &[(99, 104)]);
+        check(0..720, &[(99, 104)]);
+        // One answer proves what lies between its rows.
+        let mut series = series();
+        let all = AllRows::of(Stored::M1, &minutes([30, 50]));
+        let evidence = Evidence::Exchange(Answer::of(&(35..60), &minutes([50]), &all, Mono(0)));
+        series.ingest(35..60, &minutes([50]), &evidence, minute(900), None);
+        assert_eq!(covered(&series), [(35, 51)]);
+    }
+
+    #[test]
+    fn what_the_exchange_no_longer_serves_is_not_requested_again() {
+        let mut series = series();
+        let mut rows = minutes(40..61);
+        rows[10].candle.low = Decimal::ZERO;
+        series.ingest_whole(40..61, &rows, minute(61), None);
+        series.note_open(&(40..61), Mono(0), 61);
+        let open = |served| series.open_slots(served, (5000, 4998, 5000), 720, Mono(1 << 50)).len();
+        assert_eq!((open(50), open(51)), (1, 0));
     }
 
     #[test]
@@ -522,7 +562,7 @@ mod tests {
     fn answer(series: &mut Series, asked: Range<i64>, rows: &[i64], alive: i64, now: i64) {
         let candles = minutes(rows.iter().copied());
         let at = Mono(now as u64 * 60_000_000);
-        let mut answer = Answer::of(Stored::M1, &asked, &candles, true, at);
+        let mut answer = Answer::of(&asked, &candles, &AllRows::of(Stored::M1, &candles), at);
         answer.alive = answer.alive.max(alive);
         let evidence = Evidence::Exchange(answer);
         series.ingest(asked, &candles, &evidence, minute(now), None);
@@ -585,7 +625,7 @@ mod tests {
         series.silences.note(15..16, Mono(0), Word::Empty);
         series.forget(10..20);
         let later = Mono(3_600_000_000);
-        assert_eq!(series.open_slots((30, 30, 30), 100, later), []);
+        assert_eq!(series.open_slots(0, (30, 30, 30), 100, later), []);
     }
 
     #[test]
@@ -595,7 +635,7 @@ mod tests {
         series.silences.note(30..31, Mono(0), Word::Empty);
         let at = Mono(600_000_000);
         series.note_open(&(25..35), at, 100);
-        let open = series.open_slots((10, 60, 60), 100, at);
+        let open = series.open_slots(0, (10, 60, 60), 100, at);
         assert_eq!(open, [(30..31, at + std::time::Duration::from_secs(60))]);
     }
 

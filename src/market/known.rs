@@ -10,7 +10,6 @@ use super::rollup::numbers;
 use super::series::{LeavingChunk, Series};
 use super::silence::REREAD;
 use crate::decimal::Decimal;
-use crate::fingerprint::{Fingerprint, Part};
 use crate::record::Candle;
 use crate::time::{Mono, UnixMs};
 use std::cmp::Reverse;
@@ -80,15 +79,6 @@ impl Series {
             }
         }
         (rows, pieces)
-    }
-
-    /// Adds the stored candles of these slots to what a body is made of: the chunks that have some.
-    pub(super) fn add_stored(&self, slots: &Range<i64>, made_of: &mut Fingerprint) {
-        for (id, chunk) in self.chunks.range(chunks_of(slots)) {
-            if chunk.count_in(&places_of(*id, slots)) > 0 {
-                made_of.add(Part::Stored(chunk.version));
-            }
-        }
     }
 
     /// The forming candles in these slots, oldest first.
@@ -219,29 +209,32 @@ impl Series {
     }
 
     /// The slots to request without a client, and when, in no order. They are the unknown slots from `oldest`
-    /// on, slots that an answer has left out, and candles that another request can make final. The refresh
-    /// requests the slots from `refreshed` on anyway. `rows` is the number of rows of a page.
+    /// on, slots that an answer has left out, and candles that another request can make final. None is older
+    /// than `served`, the oldest slot that the exchange still serves. The refresh requests the slots from
+    /// `refreshed` on anyway. `rows` is the number of rows of a page.
     pub fn open_slots(
         &self,
+        served: i64,
         (oldest, refreshed, current): (i64, i64, i64),
         rows: i64,
         now: Mono,
     ) -> Vec<(Range<i64>, Mono)> {
         let unknown = self.unknown(oldest..current.max(oldest)).into_iter();
-        let unsettled = self.unsettled.within(0..refreshed.min(current - REREAD).max(0));
+        let unsettled = served..refreshed.min(current - REREAD).max(served);
+        let unsettled = self.unsettled.within(unsettled);
         // Another request can make them final if it can have a known candle that is newer.
         let unsettled = unsettled.filter(|it| {
             let near = it.end + REREAD..(it.end + NEAR).min(it.start + rows);
             self.next_candle(near).is_some()
         });
-        let before = 0..refreshed;
+        let before = served..refreshed.max(served);
         let left_out = self.silences.within(&before).filter(|(part, silence)| {
             silence.since.is_some() || !self.unknown(part.clone()).is_empty()
         });
         let all = unknown.chain(unsettled).chain(left_out.map(|(part, _)| part));
         let mut open: IntervalSet = all.collect();
         let mut slots = Vec::new();
-        for (part, silence) in self.silences.within(&(0..current.max(refreshed))) {
+        for (part, silence) in self.silences.within(&(served..current.max(refreshed).max(served))) {
             let older = part.start..part.end.min(refreshed).max(part.start);
             slots.extend(open.within(older).map(|part| (part, silence.due())));
             open.remove(part);

@@ -37,7 +37,7 @@ pub use charts::{ChartCounts, Charts};
 pub use interval_set::{IntervalSet, MAX_INTERVALS};
 pub use known::NEAR;
 pub use quote::{Awaited, Quote, QuoteCounts, QuoteTurn, Quotes};
-pub use report::{Answer, Evidence, IngestCounts, Reported};
+pub use report::{AllRows, Answer, Evidence, IngestCounts, Reported};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, TOGETHER, refresh_ms};
 pub use symbol::{Lookup, SourceId, SymbolId, SymbolName};

@@ -65,37 +65,76 @@ pub enum Evidence {
 /// What a whole response of an exchange proves about the requested slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// From the slot of the oldest sound candle to the slot after the newest. Slots in between
-    /// without a candle are empty.
+    /// The requested slots from the oldest sound row of the response to its newest. Slots in between without
+    /// a candle are empty.
     pub between: Range<i64>,
     /// True if the response was not cut, so that it could have had candles of all requested slots.
     pub is_whole: bool,
-    /// The newest slot that is known to have a candle, in this market or another one. Up to this slot, the
-    /// exchange's candle service did not stand still.
+    /// Up to this slot, the exchange's candle service did not stand still: a candle of this market or of
+    /// another one is as new.
     pub alive: i64,
+    /// True if it comes from the exchange's archive.
+    pub is_archived: bool,
     /// When the response was requested.
     pub at: Mono,
 }
 
+/// All rows of a response, also rows outside of the requested slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllRows {
+    /// The most rows that a response has.
+    pub most: usize,
+    /// True if each row has a time.
+    pub is_dated: bool,
+    /// True if they come from the exchange's archive of older candles.
+    pub is_archived: bool,
+    /// The number of the rows with a time.
+    count: usize,
+    /// From the slot of the oldest sound row to the slot after the newest.
+    span: Range<i64>,
+}
+
+impl Default for AllRows {
+    fn default() -> AllRows {
+        let (start, end) = (i64::MAX, i64::MIN);
+        AllRows { most: usize::MAX, is_dated: true, is_archived: false, count: 0, span: start..end }
+    }
+}
+
+impl AllRows {
+    /// A response that has these rows and no others.
+    pub fn of(interval: Stored, candles: &[Reported]) -> AllRows {
+        let mut all = AllRows::default();
+        candles.iter().for_each(|it| all.note(interval, &it.candle));
+        all
+    }
+
+    /// Takes in a row.
+    pub fn note(&mut self, interval: Stored, candle: &Candle) {
+        self.count += 1;
+        if is_sound(interval, candle) {
+            let slot = interval.slot_of(candle.open_time);
+            self.span = self.span.start.min(slot)..self.span.end.max(slot + 1);
+        }
+    }
+
+    /// True if the response could have had candles of all these slots. A full response that begins later was
+    /// cut at its old end: some exchanges send the newest rows, whatever the request asks for.
+    pub fn reaches(&self, asked: &Range<i64>) -> bool {
+        self.is_dated && (self.count < self.most || self.span.start <= asked.start)
+    }
+}
+
 impl Answer {
-    /// The answer with these candles, requested at `at`. `is_dated` is true if each of its rows has
-    /// a time.
-    pub fn of(
-        interval: Stored,
-        asked: &Range<i64>,
-        candles: &[Reported],
-        is_dated: bool,
-        at: Mono,
-    ) -> Answer {
-        let sound = || candles.iter().filter(|it| is_sound(interval, &it.candle));
-        let slots = || sound().map(|it| interval.slot_of(it.candle.open_time));
-        let slots = || slots().filter(|slot| asked.contains(slot));
-        let (between, alive) = match (slots().min(), slots().max()) {
-            (Some(first), Some(last)) => (first..last + 1, last),
-            _ => (0..0, i64::MIN),
+    /// The answer with these candles of the requested slots, requested at `at`.
+    pub fn of(asked: &Range<i64>, candles: &[Reported], all: &AllRows, at: Mono) -> Answer {
+        let between = all.span.start.max(asked.start)..all.span.end.min(asked.end);
+        let is_whole = candles.len() < LEAST_PAGE && all.reaches(asked);
+        let (between, alive) = match between.is_empty() {
+            true => (0..0, i64::MIN),
+            false => (between.clone(), between.end - 1),
         };
-        let is_whole = is_dated && candles.len() < LEAST_PAGE;
-        Answer { between, is_whole, alive, at }
+        Answer { between, is_whole, alive, is_archived: all.is_archived, at }
     }
 
     /// The newest candles of the answer, and the slots between them. The candle service may stand still since

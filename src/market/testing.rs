@@ -3,7 +3,7 @@
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::charts::Charts;
-use super::report::{Answer, Evidence, IngestCounts, Reported};
+use super::report::{AllRows, Answer, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
 use super::symbol::{SourceId, SymbolId};
 use crate::config::{Config, Data, Poll, SourceConfig};
@@ -74,7 +74,8 @@ impl Series {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> IngestCounts {
-        let answer = Answer::of(self.interval(), &asked, candles, true, mono(closed_before));
+        let all = AllRows::of(self.interval(), candles);
+        let answer = Answer::of(&asked, candles, &all, mono(closed_before));
         let evidence = Evidence::Exchange(answer);
         self.ingest(asked, candles, &evidence, closed_before, changes)
     }
@@ -90,7 +91,8 @@ impl Charts {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Option<IngestCounts> {
-        let answer = Answer::of(key.interval, &asked, candles, true, mono(closed_before));
+        let all = AllRows::of(key.interval, candles);
+        let answer = Answer::of(&asked, candles, &all, mono(closed_before));
         let evidence = Evidence::Exchange(answer);
         self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }

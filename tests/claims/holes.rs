@@ -199,18 +199,3 @@ fn several_charts_and_bars_back_have_as_many_candles_as_one_chart_after_a_restar
     let bars = bars["t"].items().len();
     assert_eq!((several, bars, world.newest(140).rows.len()), (100, 120, 140));
 }
-
-#[test]
-fn a_chart_that_has_not_changed_keeps_its_tag() {
-    let mut world = World::well(400);
-    world.run(300);
-    let (first, last) = (world.current() - 390, world.current() - 260);
-    for form in ["", "&decimals=string", "&fill=previous"] {
-        let times = (first * MINUTE_MS, last * MINUTE_MS);
-        let parameters = format!("&from={}&to={}{form}", times.0, times.1);
-        let tag = |world: &mut World| world.chart(&parameters).header("ETag").map(str::to_string);
-        let before = tag(&mut world);
-        world.run(120);
-        assert_eq!((before.is_some(), before), (true, tag(&mut world)), "{form}");
-    }
-}

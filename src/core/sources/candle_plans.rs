@@ -254,7 +254,8 @@ impl CandlePlans {
         let closed = page.slots.start..page.slots.end.min(interval.slot_of(exchange));
         let is_silent = charts.get(page.series)?.ends_silent(closed);
         let recent = interval.slot_of(exchange + -2 * refresh_ms(Stored::M1));
-        if !is_silent || charts.alive(source, interval, now).is_some_and(|slot| slot >= recent) {
+        let alive = charts.alive((source, interval, false), now);
+        if !is_silent || alive.is_some_and(|slot| slot >= recent) {
             return None;
         }
         let is_recent = |at: Mono| now.since(at) < TOGETHER;
@@ -330,10 +331,11 @@ impl CandlePlans {
             key.interval.name(),
             series.covered().len(),
         );
-        let rows = self.rows(key.interval);
+        let served = self.oldest_served(key.interval, current).max(0);
+        let depth = [served, oldest, self.rows(key.interval)];
         if let Some(plan) = self.plans.get_mut(&key) {
             let before = plan.refresh_at;
-            plan.applied(series, page, (oldest, rows), Now { unix: exchange, ..cx.now });
+            plan.applied(series, page, depth, Now { unix: exchange, ..cx.now });
             let speed = cx.stats[self.source].clock_speed();
             if speed > 1 && plan.refresh_at != before {
                 let wait = plan.refresh_at.since(cx.now.mono) / speed;

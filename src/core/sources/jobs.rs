@@ -12,7 +12,10 @@ use crate::core::sources::replica::{ListWriter, series_part};
 use crate::core::sources::staged::StagedTickers;
 use crate::history::Changes;
 use crate::job_queue;
-use crate::market::{Answer, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey, SymbolId};
+use crate::market::{
+    AllRows, Answer, Evidence, IntervalSet, LEAST_PAGE, MAX_INTERVALS, Reported, SeriesKey,
+    SymbolId,
+};
 use crate::replication::{Markets, SentCandles};
 use crate::time::Now;
 use std::collections::VecDeque;
@@ -108,7 +111,7 @@ impl CandlePage {
         key: SeriesKey,
         slots: Range<i64>,
         mut rows: Vec<Reported>,
-        is_dated: bool,
+        all: &AllRows,
         sent_at: Now,
     ) -> CandlePage {
         let time = |row: &Reported| row.candle.open_time.0;
@@ -116,7 +119,7 @@ impl CandlePage {
             // By their times alone, since rows are wide. Of two rows of one slot, the later one counts.
             rows.sort_by_cached_key(time);
         }
-        let answer = Answer::of(key.interval, &slots, &rows, is_dated, sent_at.mono);
+        let answer = Answer::of(&slots, &rows, all, sent_at.mono);
         CandlePage {
             key,
             left: slots.clone(),
@@ -125,18 +128,20 @@ impl CandlePage {
             slots,
             is_new: false,
             evidence: Evidence::Exchange(answer),
-            is_dated,
+            is_dated: all.is_dated,
             sent_at,
             is_backwards: false,
         }
     }
 
-    /// The page for the other nodes of a cluster, as long as none of it is in the series.
+    /// The page for the other nodes of a cluster, as long as none of it is in the series. A page with few
+    /// rows is sent as undated if it tells nothing of the slots around them.
     pub fn to_send(&self, cx: &Context) -> SentCandles {
+        let is_whole = matches!(&self.evidence, Evidence::Exchange(answer) if answer.is_whole);
         SentCandles {
             series: series_part(self.key, self.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
-            is_dated: self.is_dated,
+            is_dated: self.is_dated && (is_whole || self.rows.len() >= LEAST_PAGE),
             is_answer: false,
             is_final: false,
             rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
@@ -265,7 +270,7 @@ mod tests {
             is_forming: false,
         });
         let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
-        CandlePage::new(key, asked, rows.collect(), true, sent_at)
+        CandlePage::new(key, asked, rows.collect(), &AllRows::default(), sent_at)
     }
 
     /// Checks the slices of such a page: how many rows each has, and the end of its slots.

@@ -13,7 +13,7 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{BudgetLimit, Dialect, NextPage, ReadError, Reading, RefusalKind};
+use crate::exchange::{BudgetLimit, Call, Dialect, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
     write_request,
@@ -99,8 +99,13 @@ impl RequestInFlight {
         cx: &Context,
     ) -> RequestInFlight {
         let (item_bytes, dialect) = (cx.config.limits.upstream_item_bytes, profile.dialect);
+        let mut staged = Staged::new(profile.id, task.clone(), page);
         let (target, reading, cost) = profile.with_call(&task, cx, |call| {
-            let target = dialect.target(call, page.as_ref());
+            if let Call::Candles { interval, .. } = call {
+                staged.all_rows.most = dialect.page(*interval).rows;
+                staged.all_rows.is_archived = dialect.is_archived(call);
+            }
+            let target = dialect.target(call, staged.page.as_ref());
             (target, Reading::new(dialect, call, item_bytes), dialect.cost(call))
         });
         let target = format!("{}{target}", profile.url.path);
@@ -130,7 +135,7 @@ impl RequestInFlight {
             is_on_reused: false,
             received: 0,
             reading,
-            staged: Staged::new(profile.id, task, page),
+            staged,
             request,
             inbox: Vec::new(),
             head: None,

@@ -90,9 +90,9 @@ impl SeriesPlan {
         (touches || has_room) && self.asked.insert(range).is_ok()
     }
 
-    /// A page has been applied. `depth`: the oldest slot of the backfill, and the rows of a page. `now` has
-    /// the exchange's time.
-    pub fn applied(&mut self, series: &Series, page: &CandlePage, depth: (i64, i64), now: Now) {
+    /// A page has been applied. `depth`: the oldest slot that the exchange serves, the oldest slot of the
+    /// backfill, and the rows of a page. `now` has the exchange's time.
+    pub fn applied(&mut self, series: &Series, page: &CandlePage, depth: [i64; 3], now: Now) {
         let exchange = now.unix;
         let current = series.interval().slot_of(exchange);
         self.keep_asked(series, &page.told, now);
@@ -152,13 +152,13 @@ impl SeriesPlan {
 /// again, or else what will be due first.
 fn next_unasked(
     series: &Series,
-    (oldest, rows): (i64, i64),
+    [served, oldest, rows]: [i64; 3],
     exchange: UnixMs,
     now: Now,
 ) -> Option<(Mono, Urgency, Range<i64>)> {
     let current = series.interval().slot_of(exchange);
     let refreshed = refreshed_from(series, current, rows);
-    let open = series.open_slots((oldest, refreshed, current), rows, now.mono);
+    let open = series.open_slots(served, (oldest, refreshed, current), rows, now.mono);
     let due: IntervalSet =
         open.iter().filter(|(_, at)| *at <= now.mono).map(|(part, _)| part.clone()).collect();
     let (part, at) = match due.iter().next_back() {
@@ -262,7 +262,7 @@ mod tests {
         assert!(series.ends_silent(1100..2100) && !series.ends_silent(1100..2101));
         let now = Now { mono: Mono(2104 * 60_000_000 + 1), unix: UnixMs(0) };
         series.note_open(&(1100..2104), now.mono, 2104);
-        let next = next_unasked(&series, (1058, 1000), minute(2104), now);
+        let next = next_unasked(&series, [0, 1058, 1000], minute(2104), now);
         let (at, _, slots) = next.expect("42 slots were never requested");
         assert_eq!((at, slots), (now.mono, 1058..2058));
     }

@@ -12,7 +12,7 @@ use crate::core::sources::fault::Fault;
 use crate::core::sources::task::Task;
 use crate::exchange::{NextPage, Reject, Sink};
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Catalog, Reported, SourceId, SymbolId};
+use crate::market::{AllRows, Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::VecDeque;
@@ -133,8 +133,8 @@ pub struct Staged {
     pub seen: u64,
     /// Items that were refused.
     pub rejected: u64,
-    /// True if a refused item is a candle whose slot is unknown.
-    pub has_undated: bool,
+    /// All rows of candles, also rows outside of the requested slots.
+    pub all_rows: AllRows,
     /// Why the first refused item was refused.
     first_refusal: Option<String>,
     /// True if a refused item is the ticker of a tracked market.
@@ -185,7 +185,7 @@ impl Staged {
                 let is_each = self.has_refused_tracked || self.seen == self.rejected;
                 [self.seen == 0, self.tickers.is_empty() && is_each]
             }
-            Task::Candles { .. } => [false, self.candles.is_empty() && self.has_undated],
+            Task::Candles { .. } => [false, self.candles.is_empty() && !self.all_rows.is_dated],
             Task::Markets => [self.seen == 0; 2],
             Task::Time => [self.time.is_none(); 2],
             Task::Stats(_) => [self.stats.is_none(); 2],
@@ -278,10 +278,12 @@ impl Sink for Stager<'_> {
     }
 
     fn candle(&mut self, candle: Candle, is_forming: bool) {
+        let Task::Candles { series, slots } = &self.staged.task else {
+            return;
+        };
+        self.staged.all_rows.note(series.interval, &candle);
         // Some exchanges send more than was asked for.
-        if let Task::Candles { series, slots } = &self.staged.task
-            && slots.contains(&series.interval.slot_of(candle.open_time))
-        {
+        if slots.contains(&series.interval.slot_of(candle.open_time)) {
             self.staged.candles.push(Reported { candle, is_forming });
         }
     }
@@ -319,7 +321,7 @@ impl Sink for Stager<'_> {
             (Task::Candles { .. }, Some(open_time)) => {
                 return self.candle(Candle::without_numbers(open_time), false);
             }
-            (Task::Candles { .. }, None) => self.staged.has_undated = true,
+            (Task::Candles { .. }, None) => self.staged.all_rows.is_dated = false,
             (task, _) => self.staged.seen += u64::from(task.is_quotes()),
         }
         self.staged.rejected += 1;
@@ -422,6 +424,20 @@ mod tests {
         }
         assert_eq!(times, [Some(100), Some(200), Some(300)], "each page has its own time");
         assert_eq!(pages.next(&Task::Tickers), None);
+    }
+
+    #[test]
+    fn rows_outside_of_the_requested_slots_are_counted_and_not_kept() {
+        use crate::market::testing::{key, minutes};
+        let (series, slots) = (key(crate::interval::Stored::M1), 99..104);
+        let mut staged = Staged::new(SourceId(0), Task::Candles { series, slots }, None);
+        let mut catalog = Catalog::new(&Config::default());
+        let mut stager = Stager { staged: &mut staged, catalog: &mut catalog, symbol: None };
+        for row in minutes(103..823) {
+            stager.candle(row.candle, false);
+        }
+        staged.all_rows.most = 720;
+        assert_eq!((staged.candles.len(), staged.all_rows.reaches(&(99..104))), (1, false));
     }
 
     #[test]

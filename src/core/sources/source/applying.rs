@@ -209,8 +209,8 @@ impl Source {
                 self.publish(Update::Status(None), cx.now, cx);
             }
             Task::Candles { series, slots } => {
-                let is_dated = !staged.has_undated;
-                let page = CandlePage::new(series, slots, staged.candles, is_dated, sent_at);
+                let (rows, all) = (staged.candles, staged.all_rows);
+                let page = CandlePage::new(series, slots, rows, &all, sent_at);
                 // The other nodes need no page of a series that nobody follows.
                 let told = cx.market.charts.get(series).map(|_| cx.now);
                 self.jobs.push([Job::ApplyCandles(page, told)]);

@@ -14,7 +14,7 @@ use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::log_targets::CLUSTER;
-use crate::market::{Awaited, Evidence, Lookup, Reported, SeriesKey, SymbolId};
+use crate::market::{AllRows, Awaited, Evidence, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Update};
 use crate::time::{Mono, Now, UnixMs};
@@ -308,21 +308,21 @@ impl Source {
         self.candles.note_reach(key, &page.series.slots, cx);
         // This node's monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
-        let sent_at =
-            Now { mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)), unix: cx.now.unix };
+        let mono = Mono((sent_ms.max(0) as u64).saturating_mul(1000));
+        let sent_at = Now { mono, unix: cx.now.unix };
         let slots = page.series.slots;
-        let rows = page.rows.into_iter();
-        let rows = rows.map(|(candle, is_forming)| Reported { candle, is_forming });
-        let mut applied =
-            CandlePage::new(key, slots.clone(), rows.collect(), page.is_dated, sent_at);
+        let row = |(candle, is_forming)| Reported { candle, is_forming };
+        let rows: Vec<Reported> = page.rows.into_iter().map(row).collect();
+        let mut all = AllRows::of(key.interval, &rows);
+        all.is_dated = page.is_dated;
+        all.is_archived = self.profile.is_archived(key, &slots, cx);
+        let mut applied = CandlePage::new(key, slots.clone(), rows, &all, sent_at);
         if page.is_answer {
             applied.evidence = if page.is_final { Evidence::Proven } else { Evidence::Revisable };
         }
         // What the collector lacks is not requested again at once.
         let is_within = |it: &Range<i64>| it.start <= slots.start && slots.end <= it.end;
-        if page.is_answer
-            && let Some(asked) = asked.into_iter().find(is_within)
-        {
+        if let Some(asked) = asked.into_iter().find(is_within).filter(|_| page.is_answer) {
             applied.told = asked;
         }
         self.jobs.push([Job::ApplyCandles(applied, None)]);
