@@ -46,12 +46,13 @@ pub struct ChartInfo {
     /// True if all candles are final: no candle will be requested again.
     pub settled: bool,
     /// The closed slots that the answer depends on. With a `from`, they are the requested range, cut to the
-    /// kept window. Without it, they are the newest `limit` buckets, or all down to the first row if these
-    /// are more. Slots missing from the coverage of the series are worth fetching.
+    /// kept window, and by the limit. Without it, they are the newest `limit` buckets, or all down to the
+    /// first row if these are more.
     pub depends: Range<i64>,
     /// Open time of the newest candle of this interval that the exchange has confirmed as closed.
     pub last_closed: Option<UnixMs>,
-    /// Where the next page begins, if the limit cut the range.
+    /// Where the next page begins, if the limit cut the range, or if the chart ends before slots that nobody
+    /// has read.
     pub next_from: Option<UnixMs>,
 }
 

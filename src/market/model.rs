@@ -179,20 +179,29 @@ impl Naive {
     /// the first that is not covered; the newest are not waited for.
     fn reach(&self, spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
         let Range { mut start, mut end } = needed(spec, now, keep);
-        let newest = self.base.slot_of(now) - 2;
+        let is_known = (start..end).any(|slot| self.covered.contains(&slot));
+        let present = self.base.slot_of(now);
         if spec.from.is_none() {
-            if (start..end).all(|slot| !self.covered.contains(&slot)) {
-                start = self.covered.range(..start).next_back().map_or(start, |slot| slot + 1);
-            }
+            start = match self.covered.range(..start).next_back() {
+                Some(known) if !is_known => known + 1,
+                None if !is_known => return i64::MIN..i64::MAX,
+                _ => start,
+            };
             while self.covered.contains(&(start - 1)) {
                 start -= 1;
             }
-            return start..i64::MAX;
+            let forming = spec.interval.open_of(self.base.open_of(present));
+            return start.min(self.base.slot_of(forming))..i64::MAX;
         }
-        while end < newest && self.covered.contains(&end) {
+        end = match self.covered.range(end..).next() {
+            Some(known) if !is_known => *known,
+            None if !is_known => return i64::MIN..i64::MAX,
+            _ => end,
+        };
+        while end < present - 2 && self.covered.contains(&end) {
             end += 1;
         }
-        i64::MIN..if end < newest { end } else { i64::MAX }
+        i64::MIN..if end < present - 2 { end } else { i64::MAX }
     }
 
     /// Compares every way to make this chart with the naive rows.
@@ -311,8 +320,9 @@ impl Naive {
         let reach = self.reach(spec, now, keep).end;
         let bucket = |slot| self.base.slot_of(interval.open_of(self.base.open_of(slot)));
         let reach = (reach < i64::MAX).then(|| bucket(reach)).filter(|slot| *slot < end_of_range);
-        let cut = if cut { behind } else { reach.and(behind.or(reach)) };
-        assert_eq!(info.next_from, cut.map(|slot| self.base.open_of(slot)), "{why}");
+        let cut = behind.filter(|_| cut);
+        let next = cut.or(reach.and(behind.or(reach)));
+        assert_eq!(info.next_from, next.map(|slot| self.base.open_of(slot)), "{why}");
         let start = match (spec.from, begin) {
             (Some(from), _) => {
                 let from = from.max(self.base.open_of(floor));
@@ -347,6 +357,7 @@ impl Naive {
         let mut gaps = 0;
         let least = self.covered.first().map_or(range_start, |slot| self.base.open_of(*slot));
         let mut open = interval.open_of(range_start.max(least));
+        let end = next.map_or(end, |next| next.min(end));
         while self.slots(interval, open).end <= end {
             let slots = || self.slots(interval, open);
             let empty = slots()

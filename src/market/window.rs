@@ -83,25 +83,31 @@ impl Window {
 
     /// The part of the window from which a chart may take candles. Outside the needed slots, it goes on only
     /// as far as the exchange has answered one slot after the other: nobody has requested the others, so a
-    /// candle behind them need not be the next one. If nothing is known of the needed slots, the newest
-    /// candles before them are served.
+    /// candle behind them need not be the next one. If nothing is known of the needed slots, the chart takes
+    /// the known candles next to them.
     pub(super) fn reach(self, series: &Series, spec: &ChartSpec, now: UnixMs, keep: i64) -> Window {
-        let (needed, newest) =
-            (self.needed(spec, now, keep), series.interval().slot_of(now) - NEWEST);
-        let covered = series.covered();
+        let (interval, covered) = (spec.interval, series.covered());
+        let (needed, present) = (self.needed(spec, now, keep), series.interval().slot_of(now));
+        let is_known = covered.within(needed.clone()).next().is_some();
         if self.keeps_oldest {
-            let span = covered.within(needed.end..self.end.max(needed.end)).next();
-            let unread = span.filter(|it| it.start == needed.end).map_or(needed.end, |it| it.end);
-            let end =
-                if unread < newest { spec.interval.bucket_of(unread).start } else { self.end };
-            Window { end: end.min(self.end), ..self }
-        } else {
-            let last = |end| covered.within(0..end).next_back();
-            let newest = last(needed.end).filter(|it| it.end <= needed.start);
-            let known = newest.or(last(needed.start).filter(|it| it.end == needed.start));
-            let read = known.map_or(needed.start, |it| it.start);
-            Window { start: spec.interval.bucket_from(read), ..self }
+            let next = covered.within(needed.end..i64::MAX).next();
+            let unread = match next.filter(|it| !is_known || it.start == needed.end) {
+                Some(next) => next.end,
+                None if is_known => needed.end,
+                None => return self,
+            };
+            let goes_on = unread >= present - NEWEST;
+            let end = if goes_on { self.end } else { interval.bucket_of(unread).start };
+            return Window { end: end.min(self.end), ..self };
         }
+        let before = covered.within(0..needed.start).next_back();
+        let read = match before.filter(|it| !is_known || it.end == needed.start) {
+            Some(before) => before.start,
+            None if is_known => needed.start,
+            None => return self,
+        };
+        let forming = interval.bucket_of(present).start;
+        Window { start: interval.bucket_from(read).min(forming), ..self }
     }
 }
 
@@ -138,20 +144,20 @@ impl FoundRows {
         let (interval, base) = (spec.interval, spec.interval.base());
         let (needed, present) = (window.needed(spec, now, keep), base.slot_of(now));
         let closed_end = window.end.min(present);
-        // The chart is cut if it has as many rows as the limit and a candle or an unknown slot follows, or if
-        // it does not reach the end of the window. It ends with its last row.
-        let reach = series.map_or(window.end, |series| window.reach(series, spec, now, keep).end);
+        // The limit has cut off rows if a candle or an unknown slot follows.
         let rows_end = self.last.map(|slot| interval.bucket_of(slot).end);
-        let is_cut = rows_end.is_some_and(|rows_end| {
-            let rest = rows_end..window.end;
+        let cut = rows_end.filter(|rows_end| {
+            let rest = *rows_end..window.end;
             // Flat rows go on up to the newest candle, even if it is after the window.
             let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
             let has_candle =
                 || series.is_some_and(|s| s.candle_slots(rest.start..until).next().is_some());
             let is_full = window.keeps_oldest && self.rows >= spec.limit;
-            is_full && (!covered.covers(rows_end..closed_end.max(rows_end)) || has_candle())
+            is_full && (!covered.covers(*rows_end..closed_end.max(*rows_end)) || has_candle())
         });
-        let cut = (is_cut || reach < window.end).then(|| rows_end.unwrap_or(reach));
+        // The next page begins behind the last row, also if the chart does not reach the end of the window.
+        let reach = series.map_or(window.end, |series| window.reach(series, spec, now, keep).end);
+        let next = cut.or((reach < window.end).then(|| rows_end.unwrap_or(reach)));
         // The closed slots of the answered range, in which gaps are counted.
         let start =
             if window.keeps_oldest { window.start } else { self.begin.unwrap_or(needed.start) };
@@ -173,13 +179,17 @@ impl FoundRows {
             rows: self.rows,
             first: self.first.map(open_of),
             last: self.last.map(open_of),
-            gaps: whole_buckets(covered, start..end.max(start), interval)
-                .saturating_sub(self.closed),
+            gaps: whole_buckets(
+                covered,
+                start..next.map_or(end, |next| next.min(end)).max(start),
+                interval,
+            )
+            .saturating_sub(self.closed),
             complete: !in_doubt && covered.covers(asked.clone()) && covered.covers(depends.clone()),
             settled: series.is_some_and(|series| series.is_settled(&asked)),
             depends,
             last_closed: series.and_then(|series| last_closed(series, interval)),
-            next_from: cut.map(open_of),
+            next_from: next.map(open_of),
         }
     }
 }

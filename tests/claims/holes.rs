@@ -199,3 +199,12 @@ fn several_charts_and_bars_back_have_as_many_candles_as_one_chart_after_a_restar
     let bars = bars["t"].items().len();
     assert_eq!((several, bars, world.newest(140).rows.len()), (100, 120, 140));
 }
+
+#[test]
+fn a_chart_that_begins_long_before_the_first_candle_has_the_first_ones() {
+    // Traded since half an hour before the begin: nobody has asked for what is 30 days older.
+    let mut world = World::at((true, BEGIN_MS - 1_800_000), 20, vec![Trading::Always], |_| {});
+    world.run(120);
+    let first = Chart::read(&world.chart(&format!("&from={}&limit=5", BEGIN_MS - 30 * DAY_MS)));
+    assert_eq!((first.rows.len(), first.is_complete()), (5, false), "{first:?}");
+}

@@ -89,13 +89,11 @@ impl ChartResponse<'_> {
             return false;
         };
         let is_past = spec.interval.open_of(end) < spec.interval.step(closed, -REREAD);
-        // A chart that ends before slots that nobody has read goes on once they are read.
-        let is_whole = info.next_from.is_none() || info.rows >= spec.limit;
-        let is_made = info.complete && info.settled && is_past && is_whole;
+        let is_made = info.complete && info.settled && is_past;
         is_made && !self.has_flat_ends(end) && self.stays_kept() && self.stays_chosen()
     }
 
-    /// True if no other source can take the place of the one that the chart is from.
+    /// True if no source that comes before the one of the chart can have its candles.
     fn stays_chosen(&self) -> bool {
         let ChartRequest { symbol, source, .. } = self.request;
         let sources = self.view.sources_for(*symbol, source).iter();

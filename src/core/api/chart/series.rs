@@ -19,7 +19,7 @@ use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Slots in which older candles are looked for at a time: as many as a chart may have.
+/// Slots in which further candles are looked for at a time: as many as a chart may have.
 const STRETCH: i64 = 5000;
 
 /// The last stretch of these slots, which is looked at next.
@@ -133,7 +133,9 @@ impl<'v> SeriesView<'v> {
         }
         let stored = self.charts.archived(self.key)?;
         if spec.from.is_some() {
-            let behind = self.key.interval.slot_of(plan.info.next_from?)..self.present();
+            let slot_of = |time| self.key.interval.slot_of(time);
+            let end = spec.to.map_or(i64::MAX, |to| slot_of(to).saturating_add(1));
+            let behind = slot_of(plan.info.next_from?)..end.min(self.present());
             let unread = self.all_uncovered(behind).into_iter().next()?;
             let part = stored.within(unread.clone()).next()?;
             return (part.start == unread.start)

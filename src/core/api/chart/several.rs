@@ -89,7 +89,7 @@ impl DeferredCharts {
 
 impl Deferred for DeferredCharts {
     fn needs(&self) -> Vec<SeriesSlots> {
-        let charts = self.charts.iter().filter(|_| self.waits);
+        let charts = self.charts[self.at..].iter().filter(|_| self.waits);
         charts.flat_map(Deferred::needs).collect()
     }
 
@@ -99,7 +99,7 @@ impl Deferred for DeferredCharts {
     }
 
     fn choose_again(&mut self, view: &View<'_>) {
-        self.charts.iter_mut().for_each(|chart| chart.choose_again(view));
+        self.charts[self.at..].iter_mut().for_each(|chart| chart.choose_again(view));
     }
 
     fn held(&self) -> usize {
