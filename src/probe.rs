@@ -114,7 +114,7 @@ impl Probe<'_> {
             behind.into_iter().for_each(|behind| self.candles(market, interval, behind.into()));
         }
         for ((call, _), _) in self.bodies.iter().zip(&self.read).filter(|(_, is_read)| !**is_read) {
-            let why = "nothing reads it: no request, or that of another --body";
+            let why = "nothing reads it: no such request is made, or another --body answers it";
             self.report.fail(&format!("--body {call}"), why);
         }
     }
@@ -273,7 +273,7 @@ impl Probe<'_> {
         [Some(found), kept.markets.iter().find(is_other)].into_iter().flatten().cloned().collect()
     }
 
-    /// Judges how long a round of quotes takes, if each market is requested by itself.
+    /// Judges how long a round of quotes takes, if no request gets the tickers of all markets.
     fn round(&mut self, markets: &[MarketInfo]) {
         if self.dialect.tickers_at_once() {
             return;
