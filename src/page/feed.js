@@ -81,7 +81,7 @@ export class Feed {
 	}
 
 	say() {
-		const names = [...new Set([...this.rows, ...(this.chart ? [this.chart.split(":")[0], this.chart] : [])])];
+		const names = [...this.rows, ...(this.chart ? [this.chart.split(":")[0], this.chart] : [])];
 		const said = names.toSorted().join();
 		if (said === this.said) return;
 		this.said = said;

@@ -6,10 +6,10 @@ const LONGEST_PAUSE_MS = 10_000;
 /** An open stream sends an event every 15 seconds, unless the limit is another. */
 const SILENCE_MS = 20_000;
 const PROBE_MS = 5000;
-/** How often the list is read: for markets that the stream lacks, or only for new ones. */
-const LIST_MS = { some: 10_000, none: 30_000 };
+/** How often the list is read. */
+const LIST_MS = 10_000;
 const LIST_TIMEOUT_MS = 15_000;
-/** The most symbols of one stream, and how many names may stay that no tab shows any more. */
+/** The most symbols in an address, and how many names may stay that no tab shows any more. */
 const MOST_NAMES = 400,
 	SPARE = 150;
 
@@ -18,8 +18,8 @@ const NAMES = ["quote", "candle", "status", "gone", "alive", "bye"];
 /** An address of marketd. Symbols keep their `/`, `:` and `,`. */
 const at = (path) => new URL(`../${path}`, import.meta.url).href;
 /** Gets a text of marketd, or null. */
-const ask = (path, ms, options) =>
-	fetch(at(path), { signal: AbortSignal.timeout(ms), ...options }).then(
+const ask = (path, ms) =>
+	fetch(at(path), { signal: AbortSignal.timeout(ms) }).then(
 		(response) => (response.ok ? response.text() : null),
 		() => null,
 	);
@@ -71,7 +71,7 @@ class Stream {
 	/** No event has come for too long: the stream is dead, and perhaps marketd, too. */
 	async silent() {
 		const { source } = this;
-		const lives = await ask("health/live", PROBE_MS, { cache: "no-store" });
+		const lives = await ask("health/live", PROBE_MS);
 		if (source !== this.source) return;
 		if (!lives) this.on.state("lost");
 		this.open();
@@ -91,13 +91,9 @@ export class Hub {
 		this.tabs = new Map();
 		/** When marketd last said anything; null if never. It outlasts the tabs. */
 		this.heard = null;
-		this.reset();
-		/** marketd's limits, once they are known. */
+		/** The most symbols and charts of one stream; null until marketd was asked. */
 		this.limits = null;
-		ask("page/config.json", LIST_TIMEOUT_MS).then((text) => {
-			this.limits = JSON.parse(text)?.limits ?? {};
-			this.follow();
-		});
+		this.reset();
 	}
 
 	reset() {
@@ -108,9 +104,8 @@ export class Hub {
 		this.state = "connecting";
 		/** The names in the newest stream; "*" alone stands for all symbols. */
 		this.followed = new Set();
-		/** For tabs that join later: the newest list, its markets, and each name's newest event. */
+		/** For tabs that join later: the newest list, and each name's newest event. */
 		this.list = null;
-		this.listed = 0;
 		this.held = new Map();
 		this.health = null;
 		clearTimeout(this.reading);
@@ -155,24 +150,33 @@ export class Hub {
 		this.follow();
 	}
 
-	/** Reads the list of all quotes, and again after a while. */
+	/** Reads the list of all quotes, and again after a while. Charts above the limit are loaded with it. */
 	async read() {
+		this.learn();
 		clearTimeout(this.reading);
-		const reading = (this.reading = setTimeout(() => this.read(), LIST_TIMEOUT_MS + LIST_MS.some));
+		const reading = (this.reading = setTimeout(() => this.read(), LIST_TIMEOUT_MS + LIST_MS));
 		const text = await ask("api/v1/quotes?symbols=*&decimals=string", LIST_TIMEOUT_MS);
 		if (reading !== this.reading) return;
 		clearTimeout(reading);
 		if (text) {
 			this.heard = Date.now();
 			this.list = text;
-			this.listed = text.match(/"symbol":/g)?.length ?? 0;
-			this.tell({ list: text });
+			const isLeftOut = (name) => isChart(name) && !this.followed.has(name);
+			for (const [port, names] of this.tabs)
+				this.send(port, { list: text, resumed: names.some(isLeftOut) });
 		}
 		this.follow();
-		const streamed = [...this.followed].filter((name) => !isChart(name)).length;
-		const isWhole = this.state !== "lost" && this.listed && this.listed <= streamed;
-		const pause = isWhole ? LIST_MS.none : LIST_MS.some;
-		this.reading = setTimeout(() => this.read(), pause);
+		this.reading = setTimeout(() => this.read(), LIST_MS);
+	}
+
+	/** Reads marketd's limits. If they have changed, it takes another stream. */
+	async learn() {
+		const text = await ask("page/config.json", LIST_TIMEOUT_MS);
+		const found = text?.match(/streamSymbols\D+(\d+)\D+streamCharts\D+(\d+)/);
+		const limits = found?.slice(1) ?? this.limits ?? [MOST_NAMES, 16];
+		if (`${limits}` !== `${this.limits}`) this.followed.clear();
+		this.limits = limits;
+		this.follow();
 	}
 
 	/**
@@ -181,27 +185,27 @@ export class Hub {
 	 */
 	follow() {
 		if (!this.limits) return;
-		const { streamCharts = 16, streamSymbols = MOST_NAMES } = this.limits;
+		const [mostSymbols, mostCharts] = this.limits;
 		const names = [...new Set([...this.tabs.values()].flat())];
-		const charts = names.filter(isChart).slice(-streamCharts);
-		const symbols = names.filter((name) => !isChart(name)).slice(-Math.min(MOST_NAMES, streamSymbols));
-		// The tabs will soon say which markets of the list they show. Without a list, all events are
-		// needed.
-		if (!names.length && (this.listed || this.followed.size || !this.tabs.size)) return;
-		const wanted = new Set(names.length ? [...symbols, ...charts] : ["*"]);
+		const charts = names.filter(isChart).slice(-mostCharts);
+		const symbols = names.filter((name) => !isChart(name)).slice(-Math.min(MOST_NAMES, mostSymbols));
+		if (!names.length) {
+			// The tabs will soon say which markets of the list they show. Without a list, all are needed.
+			const isListed = !this.stream && this.list?.includes('"symbol":');
+			if (isListed || this.followed.size || !this.tabs.size) return;
+			symbols.push("*");
+		}
+		const wanted = new Set([...symbols, ...charts]);
 		const has = [...wanted].every((name) => this.followed.has(name));
 		if (has && this.followed.size <= wanted.size + SPARE) return;
 		this.followed = wanted;
 		for (const name of this.held.keys()) if (!wanted.has(name)) this.held.delete(name);
-		const query = [
-			symbols.length || !names.length ? `symbols=${symbols.join(",") || "*"}` : "",
-			charts.length ? `charts=${charts.join(",")}` : "",
-			"decimals=string",
-		];
+		const query = `decimals=string&symbols=${symbols}${charts.length ? `&charts=${charts}` : ""}`;
 		this.next?.close();
-		const stream = (this.next = new Stream(`api/v1/stream?${query.filter(Boolean).join("&")}`, {
+		const stream = (this.next = new Stream(`api/v1/stream?${query}`, {
 			event: (name, text) => this.event(name, text),
 			state: (state, retryAt) => {
+				if (retryAt) this.learn();
 				if (stream === this.next) {
 					const old = this.stream;
 					old?.close();

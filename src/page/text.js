@@ -74,17 +74,18 @@ export function bytes(n) {
 	return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
 }
 
+const LENGTHS = Object.entries({ d: 86_400, h: 3600, min: 60, s: 1 });
+
 /** A length of time in its two largest units. */
 export function span(ms) {
 	if (ms == null) return "–";
 	if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-	const s = Math.floor(ms / 1000);
-	if (s < 60) return `${s} s`;
-	if (s < 3600) return two(Math.floor(s / 60), "min", s % 60, "s");
-	if (s < 86400) return two(Math.floor(s / 3600), "h", Math.floor(s / 60) % 60, "min");
-	return two(Math.floor(s / 86400), "d", Math.floor(s / 3600) % 24, "h");
-}
-
-function two(a, unitA, b, unitB) {
-	return b ? `${a} ${unitA} ${b} ${unitB}` : `${a} ${unitA}`;
+	let s = Math.floor(ms / 1000);
+	const first = LENGTHS.findIndex(([, length]) => s >= length);
+	const parts = LENGTHS.slice(first, first + 2).map(([unit, length]) => {
+		const n = Math.floor(s / length);
+		s %= length;
+		return n ? `${n} ${unit}` : "";
+	});
+	return parts.join(" ").trim();
 }

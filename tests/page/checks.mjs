@@ -872,7 +872,7 @@ export const CHECKS = [
   {
     name: "the stream of all tabs stays within the limits of the service, and moves where there is one",
     mayFail: true,
-    breaks: ["hub.js", (text) => text.replace("slice(-streamCharts)", "slice(-16)")],
+    breaks: ["hub.js", (text) => text.replace("names.some(isLeftOut)", "false")],
     async run(world, open) {
       await world.killDaemon();
       world.limits = { streamCharts: 1, streamSymbols: 3, streamsPerAddress: 1 };
@@ -894,6 +894,31 @@ export const CHECKS = [
         await second.until(`${close} !== "${before}"`, 8000, `the chart of ${market} is streamed`);
       }
       same(await second.run(`lost`), 0, "the connection was said to be lost");
+      await first.until(SHOWN);
+      const before = await first.run(close);
+      await first.until(`${close} !== "${before}"`, 15_000, "a chart without a place is loaded again");
+    },
+  },
+  {
+    name: "limits that could not be read, or have changed, are read again",
+    mayFail: true,
+    breaks: ["hub.js", (text) => text.replace("this.followed.clear()", "0")],
+    async run(world, open) {
+      world.options.refuse = (target) => target === "/page/config.json";
+      const first = await open("#/BTC-USDT/1h");
+      const tabs = [first, await open("#/SOL-USDT/5m", { beside: first })];
+      const reach = async (state) => {
+        for (const tab of tabs) await tab.until(`app.feed.state === "${state}"`, 15_000, `each tab is ${state}`);
+      };
+      await reach("live");
+      await world.killDaemon();
+      await reach("lost");
+      world.limits = { streamCharts: 1 };
+      await world.startDaemon();
+      await world.ready();
+      await reach("lost");
+      world.options.refuse = undefined;
+      await reach("live");
     },
   },
   {
