@@ -201,7 +201,7 @@ pub(super) fn take(fields: &ItemFields<'_>, form: &ListingForm, sink: &mut dyn S
 fn market(id: &str, fields: &ItemFields<'_>, form: &ListingForm) -> Result<MarketInfo, WrongPart> {
     use ListingField::*;
     let candle_id = match fields.get(CandleId) {
-        Raw::Absent => None,
+        Raw::Absent | Raw::Null => None,
         other => Some(name(other).map_err(|fault| ("candleId", fault))?),
     };
     let (base, quote) = assets(fields, form)?;
@@ -269,7 +269,7 @@ fn rules(
             FeeUnit::Fraction => fee,
         })
     };
-    let is_in_usdt = quote == "USDT" && fields.get(CostMinUsdt) != Raw::Absent;
+    let is_in_usdt = quote == "USDT" && !matches!(fields.get(CostMinUsdt), Raw::Absent | Raw::Null);
     let cost_min = if is_in_usdt { CostMinUsdt } else { CostMin };
     Ok(MarketRules {
         amount_places: places(AmountStep, AmountPlaces, "precision.amount")?,

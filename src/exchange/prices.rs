@@ -15,6 +15,7 @@ use super::sink::Sink;
 use super::value::{Unit, amount, decimal, name, time};
 use crate::config::forms::STORED;
 use crate::config::members::{Named as _, count, members, names};
+use crate::decimal::Decimal;
 use crate::record::{Candle, Stats, Ticker};
 use std::borrow::Cow;
 
@@ -110,8 +111,12 @@ fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
         Some(percentage) => Some(percentage),
         None => signed(Ratio, "percentage")?.and_then(|ratio| ratio.shifted(2)),
     };
+    if fields.get(Last) == Raw::Absent {
+        return Err((Last.name(), ItemFault::Missing));
+    }
     Ok(Ticker {
-        last: amount(fields, Last)?.ok_or((Last.name(), ItemFault::Missing))?,
+        // The last price of a market without trades may be null or empty.
+        last: amount(fields, Last)?.unwrap_or(Decimal::ZERO),
         bid: amount(fields, Bid)?,
         ask: amount(fields, Ask)?,
         bid_volume: amount(fields, BidVolume)?,

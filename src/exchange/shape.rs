@@ -36,7 +36,7 @@ impl<'a> ItemFields<'a> {
 
     /// Sets the field of this place. A `null` does not replace the value of another member.
     fn put(&mut self, place: usize, value: Raw<'a>) {
-        if !matches!(value, Raw::Null) {
+        if value != Raw::Null || self.values[place] == Raw::Absent {
             self.values[place] = value;
         }
     }
@@ -117,7 +117,7 @@ impl Order {
         match (table, cursor.peek()?) {
             (MemberTable::In(members), b'{') => {
                 cursor.skip();
-                if fields.at(0) != Raw::Absent && !wants(fields.at(0)) {
+                if !matches!(fields.at(0), Raw::Absent | Raw::Null) && !wants(fields.at(0)) {
                     return cursor.rest_of_object(true).map(|()| None);
                 }
                 let mut index = 0;

@@ -536,7 +536,7 @@ mod tests {
             series.ingest_whole(0..45, answer, minute(60), None);
             assert_eq!(told(&series), None, "cut, begun later, with an unsound row, empty");
         }
-        series.note_trade(minute(12), minute(12) + 1);
+        series.note_trade(minute(12) + 3000, minute(12) + 3001);
         assert_eq!(told(&series), None, "quotes tell of a trade");
         series.traded = IntervalSet::default();
         series.ingest_whole(5..13, &minutes([8, 12]), minute(60), None);
@@ -642,13 +642,14 @@ mod tests {
     #[test]
     fn what_quotes_contradict_takes_ten_answers_over_an_hour_between_two_candles() {
         let mut series = series();
-        for slot in [13, 15] {
-            series.note_trade(minute(slot) - i64::from(slot == 15), minute(slot) + 9);
-        }
+        series.note_trade(minute(13) + 3000, minute(14) - 1001);
+        // A ticker may come late, and the clock is not known to the millisecond.
+        series.note_trade(minute(15) + 2999, minute(15) + 9000);
+        series.note_trade(minute(16) + 3000, minute(17) - 1000);
         for now in 0..90 {
             answer(&mut series, 10..20, &[], 20, 21 + now);
         }
-        assert_eq!(covered(&series), [(10, 13), (14, 20)], "of 15 they say nothing");
+        assert_eq!(covered(&series), [(10, 13), (14, 20)], "of 15 and 16 they say nothing");
         for now in 0..60 {
             answer(&mut series, 10..20, &[10, 19], 20, 200 + now);
             assert_eq!(covered(&series), [(10, 13), (14, 20)]);

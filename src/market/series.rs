@@ -48,6 +48,12 @@ pub(super) const WANTED: u32 = 10;
 /// range is forgotten.
 const WANTS: usize = 8;
 
+/// How long after a trade a response may first tell of it: some exchanges renew tickers every 2 seconds.
+const QUOTE_LATE_MS: i64 = 3000;
+
+/// By how much the exchange's clock may be ahead of what is known of it.
+const CLOCK_ERROR_MS: i64 = 1000;
+
 /// The source, the market and the interval of a series. Keys are ordered by source, then symbol, so
 /// the three intervals of a market are neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -258,11 +264,12 @@ impl Series {
         true
     }
 
-    /// Notes that quotes received at these times show a trade in between. If both times are in one slot, the
-    /// trade was in this slot; otherwise the call has no effect.
+    /// Notes that quotes received at these times show a trade in between. If the trade was surely in the slot
+    /// of the second one, it is noted there; otherwise the call has no effect.
     pub fn note_trade(&mut self, since: UnixMs, at: UnixMs) {
-        let [before, slot] = [since, at].map(|time| self.interval().slot_of(time));
-        if before != slot || self.covered.covers(slot..slot + 1) {
+        let [earliest, slot, latest] = [since + -QUOTE_LATE_MS, at, at + CLOCK_ERROR_MS]
+            .map(|time| self.interval().slot_of(time));
+        if earliest != slot || slot != latest || self.covered.covers(slot..slot + 1) {
             return;
         }
         if self.traded.insert(slot..slot + 1).is_err() {

@@ -77,7 +77,7 @@ pub struct Budget {
 }
 
 /// What was spent of one limit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Account {
     limit: Limit,
     /// The cost of the dearest request without which nothing is served.
@@ -127,13 +127,14 @@ impl Budget {
     /// Takes in the limits of the host's sources, and the cost of the dearest request without which nothing
     /// is served. What was spent still counts.
     pub fn configure(&mut self, limits: &[Limit], dearest: u32, now: Mono) {
-        let mut old = std::mem::take(&mut self.accounts);
+        let old = std::mem::take(&mut self.accounts);
         for limit in limits {
             if self.accounts.iter().all(|it| it.limit != *limit) {
-                let known = old.iter().position(|it| it.limit == *limit);
-                let known = known.map(|at| old.swap_remove(at));
-                let account = known.unwrap_or_else(|| Account::new(*limit, now));
-                self.accounts.push(Account { dearest: dearest.into(), ..account });
+                // Of a limit that changes, the longest memory of what was spent counts.
+                let known = old.iter().max_by_key(|it| (it.limit == *limit, it.limit.per));
+                let account = known.cloned().unwrap_or_else(|| Account::new(*limit, now));
+                let (limit, dearest) = (*limit, dearest.into());
+                self.accounts.push(Account { limit, dearest, ..account });
             }
         }
     }
@@ -405,6 +406,16 @@ mod tests {
             let sum: u64 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
             assert!(sum <= limit.units.into(), "seed {seed}: {sum} of {limit:?}");
         }
+    }
+
+    #[test]
+    fn what_was_spent_counts_for_a_limit_that_changes() {
+        let (minute, changed) = (limit(6000, 60), limit(5900, 60));
+        let mut budget = budget(&[limit(100, 1), minute], 80);
+        spend(&mut budget, 80, Purpose::Named, 1, Mono(0));
+        told(&mut budget, minute, 5990, Mono(0));
+        budget.configure(&[changed], 80, Mono(0));
+        assert!(budget.ready_at(80, Purpose::Named, 1, Mono(0)) >= Mono(60_000_000));
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl CandlePlans {
 
     /// The newest candles of a series that are read again. If the series is not open, the newest two.
     fn newest(&self, key: SeriesKey, cx: &Context) -> Range<i64> {
-        let current = key.interval.slot_of(cx.exchange_time(self.source));
+        let current = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
         let charts = &cx.market.charts;
         let has_backfill = cx.config.history.depth(key.interval).backfill > 0;
         let from = match charts.get(key) {

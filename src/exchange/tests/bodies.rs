@@ -251,8 +251,12 @@ fn a_bad_ticker_is_rejected_alone() {
     check(r#"{"symbol":""}"#, None, "id", ItemFault::Missing);
     check(r#"{"symbol":["X"],"lastPrice":"1"}"#, None, "id", ItemFault::WrongType);
     check(r#"{"symbol":"X"}"#, Some("X"), "last", ItemFault::Missing);
-    check(r#"{"symbol":"X","lastPrice":null}"#, Some("X"), "last", ItemFault::Missing);
-    check(r#"{"symbol":"X","lastPrice":""}"#, Some("X"), "last", ItemFault::Missing);
+    // The last price of a market without trades is no fault of the response.
+    for last in ["null", "\"\"", "\"0\""] {
+        let body = format!(r#"[{{"symbol":"A","lastPrice":{last}}}]"#);
+        let (notes, end) = read(&BINANCE, &Call::Tickers, &body, 200);
+        assert_eq!((end, notes.tickers.len(), notes.rejected.len()), (Ok(()), 1, 0), "{last}");
+    }
     let members = [
         ("lastPrice", "last"),
         ("bidPrice", "bid"),

@@ -130,7 +130,7 @@ impl Source {
             // The market is left alone for a while, and longer each time.
             self.round.pause(symbol, self.profile.poll * 2, cx.now.mono);
         }
-        if self.plan_again(task, blame, cx) == RoundEnd::WithQuotes {
+        if self.plan_again(task, (blame, &fault), cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.
             let end = Update::Quotes { is_first: false, is_last: true, tickers: Vec::new() };
             self.publish(end, cx.now, cx);

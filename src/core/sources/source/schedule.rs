@@ -329,7 +329,12 @@ impl Source {
 
     /// A request has failed, and the failure concerns `blame`: sets when its task is due again. Returns what
     /// the failure means for the round.
-    pub(super) fn plan_again(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
+    pub(super) fn plan_again(
+        &mut self,
+        task: &Task,
+        (blame, fault): (Blame, &Fault),
+        cx: &mut Context,
+    ) -> RoundEnd {
         self.pages.forget(task);
         match task {
             Task::Candles { series: key, slots } => {
@@ -354,7 +359,8 @@ impl Source {
                 self.round.divide(symbols);
             }
             Task::TickersOf { symbols, .. } => {
-                if blame != Blame::Market {
+                // The exchange has no quote of a market that it refuses.
+                if blame != Blame::Market || !fault.is_refusal() {
                     let is_first = !cx.stats[self.id].quotes_polled;
                     cx.market.quotes.missed(self.id, symbols, is_first);
                 }
@@ -482,6 +488,29 @@ mod tests {
                 assert_eq!(offer.expect("it has no list").due, expected, "{role:?}");
             }
         }
+    }
+
+    #[test]
+    fn in_doubt_of_the_clock_a_series_with_nothing_to_request_holds_up_no_other() {
+        use crate::core::stats::ClockDoubt;
+        use crate::core::testing::{SOURCE, config_of, list};
+        use crate::interval::Stored::M1;
+        use crate::market::SeriesKey;
+        use crate::market::testing::minutes;
+        let config = config_of("binance");
+        let mut source = Source::new(SOURCE, &config, 0, NOW);
+        let mut cx = context(config, NOW);
+        list(&mut cx.market.catalog, &["A/USDT", "B/USDT"]);
+        let symbols = cx.market.catalog.known().to_vec();
+        let keys = [0, 1].map(|at| SeriesKey { source: SOURCE, symbol: symbols[at], interval: M1 });
+        keys.iter().for_each(|key| assert!(source.follow(*key, &mut cx)));
+        let current = M1.slot_of(NOW.unix);
+        let slots = current - 300..current;
+        cx.market.charts.ingest_whole(keys[0], slots.clone(), &minutes(slots), NOW.unix, None);
+        cx.stats[SOURCE].clock_doubt =
+            Some(ClockDoubt { why: "?".into(), earliest: NOW.unix.0 - 7_200_000 });
+        let page = source.candles.next(|_| false, &cx).expect("both are due");
+        assert!(page.slots.end <= current - 119, "{page:?}");
     }
 
     #[test]
