@@ -154,12 +154,12 @@ fn what_came_during_a_pause_is_read_before_deadlines_are_judged() {
         "dialect": "binance",
         "url": format!("http://{address}"),
         "symbols": ["BTC/USDT"],
-        "timeoutMs": 3000,
+        "timeoutMs": 2000,
     });
     let marketd = Marketd::with_config(json!({
         "data": ":memory:",
         "sources": [source],
-        "limits": { "idleTimeoutMs": 4000, "headTimeoutMs": 4000 },
+        "limits": { "idleTimeoutMs": 2000, "headTimeoutMs": 2000 },
     }));
     // More than one call of the poller returns. Every second one has begun a request.
     let mut clients: Vec<Client> = (0..300).map(|_| Client::connect(marketd.addr())).collect();
@@ -182,7 +182,7 @@ fn what_came_during_a_pause_is_read_before_deadlines_are_judged() {
         client.send(rest).expect("it is connected");
     }
     let begun = Instant::now();
-    eventually(PATIENCE, || (begun.elapsed() > Duration::from_millis(5500)).then_some(()));
+    eventually(PATIENCE, || (begun.elapsed() > Duration::from_millis(2200)).then_some(()));
     marketd.signal("CONT");
     for client in &mut clients {
         assert_eq!(client.read().expect("an answer").status, 200);
