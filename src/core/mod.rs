@@ -197,12 +197,10 @@ impl Core {
         self.check_end();
     }
 
-    /// Like [`Core::handle_timeout`], while the driver has yet to read what came during a pause of the
-    /// process: the deadlines of clients, exchanges and the engine are judged later.
-    pub fn catch_up(&mut self, now: Now) {
-        self.cx.is_behind = true;
-        self.handle_timeout(now);
-        self.cx.is_behind = false;
+    /// Tells whether the driver has yet to read what came during a pause of the process. Meanwhile no
+    /// deadline of a peer is judged.
+    pub fn set_behind(&mut self, is_behind: bool) {
+        self.cx.is_behind = is_behind;
     }
 
     /// Whether the core has long work to do.

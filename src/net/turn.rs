@@ -69,9 +69,10 @@ impl Driver {
         self.wait(events, timeout)?;
         let now = self.clock.now();
         self.turn_began = now.mono;
-        if now.mono.since(wake_by) > PAUSE && self.catches_up_until == Mono::default() {
+        if now.mono.since(wake_by) > PAUSE {
             self.catches_up_until = now.mono + CATCH_UP;
         }
+        self.core.set_behind(now.mono < self.catches_up_until);
         self.pace.begin_turn(self.core.spent());
         if let Some(file) = self.script.as_mut().filter(|file| file.due() <= now.mono)
             && let Some(script) = file.look(now.mono)
@@ -92,13 +93,12 @@ impl Driver {
         self.serve_clients(|queues| &mut queues.hot, now);
         self.serve_clients(|queues| &mut queues.bulk, now);
         // The poller has more events if it returned as many as it can.
-        let is_behind = || count == EVENTS || self.has_clients() || self.next_work().is_some();
-        if now.mono < self.catches_up_until && is_behind() {
-            self.core.catch_up(now);
-        } else {
+        let has_more = || count == EVENTS || self.has_clients() || self.next_work().is_some();
+        if now.mono >= self.catches_up_until || !has_more() {
             self.catches_up_until = Mono::default();
-            self.core.handle_timeout(now);
+            self.core.set_behind(false);
         }
+        self.core.handle_timeout(now);
         if self.core.has_actions() {
             self.carry_out(now);
         }
@@ -225,7 +225,8 @@ impl Driver {
         if !self.accepting && self.queues.new.is_empty() {
             return;
         }
-        // Each listener gets the same share, so that a flood at one keeps nobody out of another.
+        // Each listener gets the same share, so that a flood at one keeps nobody out of another. Once the
+        // time is used up, each further listener gets one connection.
         let share = self.accepts.saturating_sub(self.queues.new.len());
         for at in 0..self.listeners.len() {
             let mut left = share;

@@ -236,6 +236,12 @@ mod tests {
         assert_eq!(bench.depths(), (1, 0));
         assert_eq!(bench.queue().due(), Mono(1001));
         bench.cx.now.mono = Mono(1001);
+        bench.cx.is_behind = true;
+        assert!(!bench.clients.handle_timeout(&mut bench.cx));
+        bench.wake(true);
+        assert_eq!(bench.depths(), (1, 0), "its candles may have come, and are not read yet");
+        bench.cx.is_behind = false;
+        assert!(bench.clients.handle_timeout(&mut bench.cx));
         bench.wake(true);
         assert_eq!((bench.depths(), bench.queue().due()), ((0, 1), Mono::NEVER));
         assert_eq!(bench.step(), Some(key));

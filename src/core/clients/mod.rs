@@ -207,7 +207,7 @@ impl Clients {
                 connection.flush(cx);
             }
         }
-        self.responses.deferred.due() <= now
+        self.responses.deferred.due() <= now && !cx.is_behind
     }
 
     /// When [`Clients::handle_timeout`] is due.
@@ -317,7 +317,8 @@ impl Clients {
                 let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
                 let mut missing = response.missing(&View::new(cx)).into_iter();
                 let waits = missing.any(|it| response.is_patient() || is_coming(&it));
-                if until <= cx.now.mono || !waits {
+                let is_late = until <= cx.now.mono && !cx.is_behind;
+                if is_late || !waits {
                     deferred.waiting.remove(&it);
                     deferred.run(key, is_begun);
                 }

@@ -352,6 +352,33 @@ fn no_request_is_lost_while_its_collector_asks_for_its_lease_again() {
 }
 
 #[test]
+fn no_other_node_and_no_reply_is_late_before_what_came_during_a_pause_is_read() {
+    // A request for candles, and commands of two seconds before a pause that is shorter than half a lease.
+    for (before_ms, pause_ms) in [(10, 5200), (1500, 1200)] {
+        let kept = [true, false].map(|is_behind| {
+            let mut world = World::charted();
+            let (collector, follower) = (world.collectors(0)[0], world.follower());
+            world.node(collector).is_paused = true;
+            world.delay_ms = 60_000;
+            let key = world.ask(follower, "ETH/USDT", 100);
+            world.run(before_ms);
+            world.node(follower).is_paused = true;
+            world.run(pause_ms);
+            let node = world.node(follower);
+            node.is_paused = false;
+            node.core.set_behind(is_behind);
+            world.run(STEP_MS);
+            let node = world.node(follower);
+            let is_linked = node.wires.values().any(|it| it.engine.is_some());
+            let now = Stored::M1.slot_of(node.core.cx.now.unix);
+            (node.core.backend.brings(key, &(now - 50..now - 40)), is_linked)
+        });
+        let lost = if pause_ms > 5000 { (false, true) } else { (true, false) };
+        assert_eq!(kept, [(true, true), lost], "{pause_ms}");
+    }
+}
+
+#[test]
 fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwards() {
     let mut world = World::settled(1);
     world.node(0).exchanges = Exchanges::Banning;

@@ -357,7 +357,8 @@ impl Source {
 
     /// Requests from the collector the candles that are due, and sets when to look again.
     pub(super) fn request_due(&mut self, pace: Pace, cx: &mut Context) {
-        for unanswered in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
+        let is_late = |it: &mut AskedRange| it.until <= cx.now.mono && !cx.is_behind;
+        for unanswered in self.replica.asked.extract_if(.., is_late) {
             self.candles.failed(unanswered.key, true, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
