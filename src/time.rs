@@ -164,18 +164,22 @@ impl Mono {
     }
 }
 
+/// A span in microseconds; the longest one if it is longer than a `Mono` can be.
+fn span_us(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl Add<Duration> for Mono {
     type Output = Mono;
     fn add(self, span: Duration) -> Mono {
-        let us = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-        Mono(self.0.saturating_add(us))
+        Mono(self.0.saturating_add(span_us(span)))
     }
 }
 
 impl Sub<Duration> for Mono {
     type Output = Mono;
     fn sub(self, span: Duration) -> Mono {
-        Mono(self.0.saturating_sub(span.as_micros() as u64))
+        Mono(self.0.saturating_sub(span_us(span)))
     }
 }
 
@@ -332,6 +336,8 @@ mod tests {
     #[test]
     fn a_span_that_is_longer_than_time_itself_leads_to_never() {
         assert_eq!(Mono(5) + Duration::MAX, Mono::NEVER);
+        let longer = Duration::from_micros(u64::MAX) + Duration::from_micros(1);
+        assert_eq!(Mono(5) - longer, Mono(0));
     }
 
     #[test]
