@@ -184,21 +184,22 @@ impl Listener {
 /// True if a connection has failed, and not the listener. After any other error, trying again at once would
 /// fail again.
 fn is_of_connection(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
+    match Errno::from_io_error(error) {
+        #[cfg(target_os = "linux")]
+        Some(Errno::NONET) => true,
         Some(
             Errno::CONNABORTED
-                | Errno::INTR
-                | Errno::NETDOWN
-                | Errno::PROTO
-                | Errno::NOPROTOOPT
-                | Errno::HOSTDOWN
-                | Errno::NONET
-                | Errno::HOSTUNREACH
-                | Errno::OPNOTSUPP
-                | Errno::NETUNREACH
-        )
-    )
+            | Errno::INTR
+            | Errno::NETDOWN
+            | Errno::PROTO
+            | Errno::NOPROTOOPT
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::OPNOTSUPP
+            | Errno::NETUNREACH,
+        ) => true,
+        _ => false,
+    }
 }
 
 /// A socket of TCP that is bound to this address.

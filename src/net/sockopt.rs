@@ -10,7 +10,7 @@
 //! request is read right after the accept, and a connection with one request is mostly never registered with
 //! the poller.
 
-use socket2::{SockRef, Socket};
+use socket2::Socket;
 use std::os::fd::AsFd;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
@@ -37,7 +37,7 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
 /// for four seconds at least. A peer that reads nothing has as long.
 pub fn limit_unacknowledged(_socket: &impl AsFd, _span: Duration) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = SockRef::from(_socket).set_tcp_user_timeout(Some(_span.max(UNACKNOWLEDGED)));
+    let _ = socket2::SockRef::from(_socket).set_tcp_user_timeout(Some(_span.max(UNACKNOWLEDGED)));
 }
 
 /// The most seconds that the kernel waits for a request. Then it hands over the silent connection, to which
