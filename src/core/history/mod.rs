@@ -51,7 +51,8 @@ pub struct History {
     /// What the file lacks and memory holds.
     missing: Missing,
     /// What the file held of this many sources is restored. A later load brings no quotes and rules of these
-    /// sources: what has come since is newer.
+    /// sources: what has come since is newer. A source that a reload brings back is one of them: its quotes
+    /// and rules come from the exchange.
     restored: usize,
     /// The number of loads under way. Only the last one counts, because a write may follow the others.
     loads: u32,
