@@ -176,9 +176,10 @@ impl RequestInFlight {
     }
 
     /// True if the exchange has closed the idle connection before it saw the request: on a reused connection,
-    /// nothing of a response has come, or a 408.
+    /// nothing of a response has come, or a 408 that closes the connection.
     pub fn is_unheard(&self) -> bool {
-        self.is_on_reused && (self.received == 0 || self.status() == Some(408))
+        let is_too_late = || self.status() == Some(408) && !self.keeps_alive();
+        self.is_on_reused && (self.received == 0 || is_too_late())
     }
 
     /// Until when the next bytes have to come, if some came now.

@@ -3,9 +3,9 @@
 //! A request tries one address after the other until a connection opens. It fails after the last address, or
 //! at its deadline.
 //!
-//! If a reused connection ends before the response has begun, its request has not failed: the exchange had
-//! closed the connection while it was idle (RFC 9112, 9.3.1), perhaps with a 408 (RFC 9110, 15.5.9), or a
-//! network has forgotten the connection, so that nothing comes in time. The task is due again at once, and
+//! If a reused connection ends before a response has begun, or with a 408 that closes it (RFC 9110, 15.5.9),
+//! its request has not failed: the exchange had closed the connection while it was idle (RFC 9112, 9.3.1), or
+//! a network has forgotten the connection, so that nothing comes in time. The task is due again at once, and
 //! costs as much again, because the exchange may have counted the first request. All idle connections are
 //! closed, so the second request is on a new connection, and there is no third.
 
