@@ -408,7 +408,7 @@ mod history {
         assert!(last.starts_with("--yes removes 1 market, 3 series with "), "{counted}");
         // The removal fails half-way, and nothing is gone.
         let before = history.export(&history.symbols[1], &[]);
-        let in_the_way = history.dir.path().join("history.db-pruned");
+        let in_the_way = history.dir.path().join("history.db-marketd-pruned");
         std::fs::create_dir(&in_the_way).expect("a directory of ours");
         let (code, out, err) = history.run(&["prune", "--config", "one.json", "--yes"]);
         assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");

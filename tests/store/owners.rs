@@ -26,7 +26,7 @@ fn refused(path: &Path) -> Unusable {
     let (before, checked) = (content(), check(path));
     let error = Bench::try_open(path).err().expect("it is no file of ours");
     assert_eq!(content(), before, "it is untouched");
-    for suffix in ["-wal", "-shm", "-new"] {
+    for suffix in ["-wal", "-shm", "-marketd-new"] {
         assert!(!beside(path, suffix).exists(), "{suffix} is left behind");
     }
     let is_damaged = matches!(error.why, Unusable::Damaged(_));

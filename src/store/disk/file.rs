@@ -33,8 +33,9 @@ pub(super) const WRITE: OpenFlags =
 /// Bytes before each page in the log (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
 
-/// Files that are made beside the history file: a new one, and the two copies of a prune.
-const DRAFTS: [&str; 3] = ["-new", "-prune", "-pruned"];
+/// Files that are made beside the history file: a new one, and the two copies of a prune. The next start
+/// deletes what is left of them, so these are names that nobody else gives to a file.
+pub(super) const DRAFTS: [&str; 3] = ["-marketd-new", "-marketd-prune", "-marketd-pruned"];
 
 /// An open history file.
 pub(super) struct HistoryFile {
@@ -204,7 +205,7 @@ pub(super) fn clear_drafts(path: &Path) {
 /// Creates the file under another name and renames it when it is complete, so that a crash leaves
 /// no file that looks damaged.
 fn create(path: &Path) -> Result<(), Unusable> {
-    let draft = beside(path, "-new");
+    let [draft, ..] = DRAFTS.map(|suffix| beside(path, suffix));
     let db = Database::open(&draft, WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     schema::migrate(&db, 0, &MIGRATIONS)?;
     db.execute("PRAGMA journal_mode = WAL")?;

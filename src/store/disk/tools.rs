@@ -6,7 +6,8 @@
 //! completely or not at all.
 
 use super::file::{
-    CHECKED_BYTES, HistoryFile, WRITE, at_resolved, check_content, clear_drafts, look_to_write,
+    CHECKED_BYTES, DRAFTS, HistoryFile, WRITE, at_resolved, check_content, clear_drafts,
+    look_to_write,
 };
 use super::header::{beside, log_of, look};
 use super::sqlite::{Database, OpenFlags};
@@ -166,7 +167,7 @@ pub fn prune(
         let mut gone = markets(db)?;
         gone.retain(|name, _| !keep(&name.source, &name.symbol));
         if !gone.is_empty() {
-            let [draft, small] = ["-prune", "-pruned"].map(|suffix| beside(path, suffix));
+            let [_, draft, small] = DRAFTS.map(|suffix| beside(path, suffix));
             let done = copy_without(db, &gone, &draft, &small);
             let done = done.and_then(|()| db.replace_by(&small));
             clear_drafts(path);
