@@ -297,6 +297,13 @@ impl Quotes {
         std::mem::take(&mut self.totals.turns)
     }
 
+    /// Notes whether a symbol has left this quote for another source's. Returns true if that is new.
+    pub fn set_left(&mut self, source: SourceId, symbol: SymbolId, is_left: bool) -> bool {
+        let quote = self.feeds[source.index()].quotes.get_mut(symbol.index());
+        let quote = quote.and_then(Option::as_mut);
+        quote.is_some_and(|it| std::mem::replace(&mut it.is_left, is_left) != is_left)
+    }
+
     /// The version at which a source last dropped its quote of a symbol; 0 if none has.
     pub fn dropped(&self, symbol: SymbolId) -> u64 {
         self.holders.get(symbol.index()).map_or(0, |holders| holders.dropped)

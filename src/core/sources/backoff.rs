@@ -86,15 +86,20 @@ impl Failures {
         (status.failing, status.candles_failing_since) = Default::default();
     }
 
+    /// No series is followed: nothing will tell whether candles can be fetched.
+    pub fn forget_candles(&self, cx: &mut Context) {
+        let status = &mut cx.stats[self.source];
+        status.failing[RequestKind::Candles as usize] = 0;
+        status.candles_failing_since = None;
+    }
+
     /// The route to the exchange has changed: failures on the former route do not matter. If the host stays
     /// the same, `Sources` tells its halt again.
     pub fn rerouted(&mut self, cx: &mut Context) {
         self.forget(cx);
         for it in &mut self.kinds {
-            *it = KindFailures {
-                episode: std::mem::take(&mut it.episode),
-                ..KindFailures::default()
-            };
+            let episode = std::mem::take(&mut it.episode);
+            *it = KindFailures { episode, ..KindFailures::default() };
         }
     }
 

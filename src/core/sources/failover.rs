@@ -11,9 +11,9 @@
 
 use crate::core::stats::SourceStatus;
 use crate::log_targets::FAILOVER;
-use crate::market::{Market, QuoteTurn, SourceId, SymbolId};
+use crate::market::{Market, QuoteTurn, SourceId};
 use crate::time::Mono;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long moves are gathered before their log line: long enough for the other moves of a poll, and no
@@ -27,8 +27,6 @@ const QUIET: Duration = Duration::from_secs(30);
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Failover {
-    /// The quotes that symbols have left, and not returned to.
-    left: HashSet<(SourceId, SymbolId)>,
     reports: BTreeMap<Move, MoveReport>,
 }
 
@@ -57,13 +55,11 @@ impl Failover {
     pub fn watch(&mut self, market: &mut Market, sources: &mut [SourceStatus], now: Mono) -> bool {
         let turns = market.quotes.take_turns();
         for turn in &turns {
-            let quote = (turn.source, turn.symbol);
             let moved = moved(turn, market);
-            let is_move = match turn.returns {
-                true => self.left.remove(&quote) && moved.is_some(),
-                false => moved.is_some() && self.left.insert(quote),
-            };
-            if let Some(moved) = moved.filter(|_| is_move) {
+            // A symbol returns only to a quote that it has left.
+            let is_new = (turn.returns || moved.is_some())
+                && market.quotes.set_left(turn.source, turn.symbol, !turn.returns);
+            if let Some(moved) = moved.filter(|_| is_new) {
                 let earlier = &mut sources[moved.earlier.index()];
                 earlier.returns += u64::from(moved.returns);
                 earlier.failovers += u64::from(!moved.returns);
@@ -121,6 +117,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
     use crate::decimal::Decimal;
+    use crate::market::SymbolId;
     use crate::market::testing::info;
     use crate::record::{MarketInfo, Ticker};
     use crate::time::{Now, UnixMs};
@@ -276,6 +273,19 @@ mod tests {
         bench.list(A, 1);
         assert!(bench.pass(20, &[A, B]).is_empty());
         assert_eq!(bench.counts(), [(0, 0); 3]);
+    }
+
+    #[test]
+    fn a_market_that_comes_back_to_a_source_may_move_on_again() {
+        let mut bench = Bench::new(2);
+        for times in 1..4 {
+            bench.pass(1, &[A, B]);
+            bench.pass(20, &[B]);
+            assert_eq!(bench.counts(), [(1 + times, 0), (0, 0), (0, 0)]);
+            // The exchange delists one, and lists it again.
+            bench.list(A, 1);
+            bench.list(A, 2);
+        }
     }
 
     #[test]

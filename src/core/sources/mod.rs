@@ -166,7 +166,7 @@ impl Sources {
     ) -> Result<Config, String> {
         let known = cx.stats.sources.len();
         let has_ended = |at: usize| cx.stats.sources[at].has_ended;
-        let SourcePlaces { all, changes, is_reordered } =
+        let SourcePlaces { all, mut changes, is_reordered } =
             SourcePlaces::after(&cx.config.sources, has_ended, &config.sources);
         if all.len() > self.most {
             let (count, most) = (all.len(), self.most);
@@ -179,6 +179,13 @@ impl Sources {
             return Err("sources: too many dialect files read since the start".to_string());
         }
         accepted();
+        let tracked = |it: &Config| (it.limits.symbols, it.limits.candle_series);
+        if tracked(&config) != tracked(&cx.config) {
+            // The market lists tell what there is room for now.
+            let again = SourceChange::Settings { markets: true, route: false };
+            let same = changes.iter_mut().enumerate().filter(|(_, it)| **it == SourceChange::Same);
+            same.filter(|(at, _)| !has_ended(*at)).for_each(|(_, it)| *it = again);
+        }
         fixed.extend(is_reordered.then_some("the order of sources"));
         config.keep_fixed(&cx.config);
         config.sources = all;

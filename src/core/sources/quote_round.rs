@@ -223,10 +223,10 @@ impl QuoteRound {
         self.in_flight == 0 && self.urgent.is_empty() && self.rest.is_empty()
     }
 
-    /// Abandons what is left of the round.
+    /// Abandons what is left of the round. How long a round takes is not known any more.
     pub fn abandon(&mut self) {
         (self.urgent, self.rest) = Default::default();
-        self.began = None;
+        (self.began, self.took) = (None, None);
     }
 
     /// Completes the ticker of a market by its 24-hour figures.

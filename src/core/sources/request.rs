@@ -46,6 +46,8 @@ pub struct RequestInFlight {
     timeout: Duration,
     /// The deadline of the whole response.
     end_by: Mono,
+    /// True if the body is wanted only if it has another tag.
+    pub is_conditional: bool,
     /// True if its connection carried a request before.
     pub is_on_reused: bool,
     /// Bytes of the response so far.
@@ -132,6 +134,7 @@ impl RequestInFlight {
             sent_at: None,
             timeout,
             end_by: cx.now.mono + timeout * patience,
+            is_conditional: tag.is_some(),
             is_on_reused: false,
             received: 0,
             reading,

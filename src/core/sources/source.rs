@@ -33,7 +33,7 @@ use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{SeriesKey, SourceId};
+use crate::market::{Market, SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::time::{Mono, Now};
 use std::ops::Range;
@@ -212,7 +212,8 @@ impl Source {
         has_ended
     }
 
-    /// Starts every task that is due and has an idle connection, then works out when to look again.
+    /// Starts what is due, and shows when the next poll is, what is left of the budget, and how long a round
+    /// takes.
     fn start_due(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) {
         if self.has_ended {
             return;
@@ -220,10 +221,27 @@ impl Source {
         if self.clock.has_moved() {
             self.candles.refresh_all(cx);
         }
-        if !self.replica.role().collects() {
+        let collects = self.replica.role().collects();
+        if collects {
+            self.request_from_exchange(pace, host, cx);
+        } else {
             self.others_wait = false;
-            return self.request_due(pace, cx);
+            self.request_due(pace, cx);
         }
+        let next_poll = collects.then(|| self.next_quotes());
+        let stale_at = self.failures.stale_at(cx);
+        let status = &mut cx.stats[self.id];
+        status.cacheable_until = next_poll.unwrap_or_default().min(stale_at);
+        status.next_poll_at = next_poll.map(|at| on_wall(at, cx.now));
+        status.budget_left = host.budget.left(self.parts(host, cx.now.mono), cx.now.mono);
+        status.spent_by_others = host.budget.spent_by_others(cx.now.mono).filter(|_| collects);
+        let round = self.round.duration(cx.now.mono);
+        status.round_ms = round.map(|took| took.as_millis() as u64);
+        status.is_round_slow = round.is_some_and(|took| took > self.profile.config.stale_after);
+    }
+
+    /// Starts every task that is due and has an idle connection, then works out when to look again.
+    fn request_from_exchange(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) {
         self.watch_list(cx);
         self.begin_round(cx);
         let mut next = None;
@@ -245,15 +263,6 @@ impl Source {
         let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
         let all = [self.upstream.due(), next, round, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
-        let (next_poll, stale_at) = (self.next_quotes(), self.failures.stale_at(cx));
-        let status = &mut cx.stats[self.id];
-        status.cacheable_until = next_poll.min(stale_at);
-        status.next_poll_at = Some(on_wall(next_poll, cx.now));
-        status.budget_left = host.budget.left(self.parts(host, cx.now.mono), cx.now.mono);
-        status.spent_by_others = host.budget.spent_by_others(cx.now.mono);
-        let round = self.round.duration(cx.now.mono);
-        status.round_ms = round.map(|took| took.as_millis() as u64);
-        status.is_round_slow = round.is_some_and(|took| took > self.profile.config.stale_after);
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
@@ -335,14 +344,33 @@ impl Source {
             // A list that was read with the former settings is of no use. It is read again.
             self.jobs.retain(|job| !job.is_of_list());
             self.list_due = cx.now.mono;
+            self.drop_gone(cx);
             self.round.abandon();
-            // A series that is closed, or whose market has no listing, is followed no longer.
-            let (id, catalog) = (self.id, &cx.market.catalog);
-            self.candles.retain(|key| {
-                let is_listed = !catalog.has_list(id) || catalog.listing(id, key.symbol).is_some();
-                is_listed && cx.market.charts.get(*key).is_some()
-            });
         }
+    }
+
+    /// Markets may have left, and series may have been closed: their requests end, and nothing more is
+    /// requested of them. The other markets of these requests are due again.
+    fn drop_gone(&mut self, cx: &mut Context) {
+        let (id, Market { catalog, charts, .. }) = (self.id, &cx.market);
+        let is_listed = |symbol| catalog.listing(id, symbol).is_some();
+        let may_be_listed = |symbol| !catalog.has_list(id) || is_listed(symbol);
+        let is_followed = |key: &SeriesKey| may_be_listed(key.symbol) && charts.get(*key).is_some();
+        self.candles.retain(is_followed);
+        let of_gone = |task: &&Task| match task {
+            Task::TickersOf { symbols, .. } => symbols.iter().any(|it| !is_listed(*it)),
+            Task::Stats(symbol) => !is_listed(*symbol),
+            Task::Candles { series, .. } => !is_followed(series),
+            Task::Markets | Task::Time | Task::Tickers => false,
+        };
+        let gone: Vec<Task> =
+            self.requests().map(RequestInFlight::task).filter(of_gone).cloned().collect();
+        self.put_back_all(|request| gone.contains(request.task()), cx);
+        self.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
+        if self.candles.series().next().is_none() {
+            self.failures.forget_candles(cx);
+        }
+        self.jobs.push(self.progress.begins(true, cx.now).then_some(Job::Count));
     }
 
     /// It is configured no longer: its requests end, its connections are closed, and no client need wait

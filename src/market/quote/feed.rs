@@ -35,6 +35,8 @@ pub struct Quote {
     received: Mono,
     restored: bool,
     pub(super) stale: bool,
+    /// True if its symbol has moved on to another source's quote, and has not returned.
+    pub(super) is_left: bool,
     /// The second since which the quote is fresh again. 0 once that has lasted for [`RETURN_AFTER_S`], and
     /// for quotes that were never stale.
     pub(super) returning: u32,
@@ -128,6 +130,7 @@ impl Quote {
             received: received.unwrap_or_default(),
             restored: received.is_none(),
             stale: received.is_none(),
+            is_left: false,
             returning: 0,
             rendered: OnceCell::new(),
         }

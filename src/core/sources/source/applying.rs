@@ -40,8 +40,8 @@ impl Source {
             quoted(what)
         );
         let (task, began) = (request.task().clone(), request.began);
-        if request.status() == Some(304) && self.tag(&task).is_some() {
-            // The list with that tag still stands (RFC 9110, 15.4.5).
+        if request.status() == Some(304) && request.is_conditional {
+            // The list in place still stands (RFC 9110, 15.4.5).
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
             self.answered(&task, began, host, cx);
@@ -231,6 +231,13 @@ impl Source {
         self.publish(Update::Quotes { is_first, is_last, tickers: published }, cx.now, cx);
     }
 
+    /// A round without a market has begun: no response will end it.
+    pub(super) fn end_empty_round(&mut self, cx: &mut Context) {
+        self.market_ended(true, cx);
+        let end = Update::Quotes { is_first: true, is_last: true, tickers: Vec::new() };
+        self.publish(end, cx.now, cx);
+    }
+
     /// Puts one piece of tickers into the market. `true`: the last one.
     pub(super) fn apply_tickers(&mut self, tickers: &mut StagedTickers, cx: &mut Context) -> bool {
         let (is_first, is_last) = tickers.ends();
@@ -292,7 +299,7 @@ impl Source {
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
         let id = self.id;
         let source = &cx.stats[id].id;
-        let Market { catalog, quotes, .. } = &mut cx.market;
+        let Market { catalog, quotes, charts } = &mut cx.market;
         if self.replica.role().collects() {
             let is_quoted = |symbol| quotes.of(id, symbol).is_some_and(|quote| !quote.stale());
             catalog.doubt_list(id, is_quoted);
@@ -303,14 +310,9 @@ impl Source {
             let markets = change.removed.len();
             log::info!(target: SOURCE, "markets removed source={source} markets={markets}");
         }
-        self.candles.retain(|key| {
-            if change.removed.binary_search(&key.symbol).is_ok() {
-                cx.market.charts.close(*key);
-            }
-            // The candles of a market that is named and not listed stay as they are.
-            cx.market.catalog.listing(id, key.symbol).is_some()
-        });
-        self.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
+        // The candles of a market that is named and not listed stay as they are.
+        charts.retain(id, |symbol| catalog.sources_of(symbol).contains(&id));
+        self.drop_gone(cx);
         history.listed(id);
         if !is_first {
             cx.market.quotes.expect(id, change.added);
@@ -450,6 +452,95 @@ mod tests {
         let other = SeriesKey { source: SOURCE, symbol, interval: M1 };
         assert!(source.follow(other, &mut cx), "nobody has read the first for two minutes");
         assert_eq!(cx.market.charts.open_keys(SOURCE), [other]);
+    }
+
+    #[test]
+    fn nothing_is_requested_or_told_of_a_market_that_has_gone() {
+        use crate::config::{Depth, SourceChange};
+        use crate::core::sources::backoff::FAILURES_IN_A_ROW;
+        use crate::core::sources::budget::Purpose;
+        use crate::core::sources::source::schedule::Offer;
+        use crate::exchange::RefusalKind;
+        use crate::interval::Stored::M1;
+        use crate::market::SeriesKey;
+        use crate::market::testing::info;
+        let names: Vec<String> = (0..20).map(|it| format!("A{it}/USD")).collect();
+        for by_reload in [false, true] {
+            let (mut source, mut cx) = listing("coinbase", &names);
+            cx.config.history.m1 = Depth { keep: 100, backfill: 100 };
+            let mut history = History::new(NOW);
+            let mut host = Host::new(&source.profile.url);
+            let all = cx.market.catalog.known().to_vec();
+            let (gone, mut left) = (all[19], all[..19].to_vec());
+            let name = |at: usize| cx.market.catalog.name(all[at]).as_str().to_string();
+            let names_left: Vec<String> = (0..19).map(name).collect();
+            let series = SeriesKey { source: SOURCE, symbol: gone, interval: M1 };
+            assert!(source.follow(series, &mut cx));
+            let candles = Task::Candles { series, slots: 0..1 };
+            for _ in 0..FAILURES_IN_A_ROW {
+                let fault = Fault::status(500, RefusalKind::Other, None);
+                source.failed(&candles, fault, NOW.mono, &mut host, &mut cx);
+            }
+            assert!(cx.stats[SOURCE].candles_failing_since.is_some());
+            let mut work = |source: &mut Source, cx: &mut Context| {
+                while !source.jobs.is_empty() {
+                    source.work(&mut Host::new(&source.profile.url), &mut history, cx);
+                }
+                cx.stats[SOURCE].backfill.wanted
+            };
+            source.note_stored(NOW);
+            assert_eq!(work(&mut source, &mut cx), 100);
+            source.round.begin((Vec::new(), all.clone()), 1, true, NOW.mono);
+            let quotes = Task::TickersOf { symbols: vec![left[0], gone], is_whole: false };
+            for (conn, task) in [quotes, Task::Stats(gone), candles].into_iter().enumerate() {
+                let offer = Offer { due: NOW.mono, task, purpose: Purpose::Named };
+                source.start(conn, offer, &mut host, &mut cx);
+            }
+            if by_reload {
+                cx.config.sources[0].symbols = names_left;
+                let changes = [SourceChange::Settings { markets: true, route: false }];
+                cx.market.reconfigure(&cx.config, &changes, NOW.mono);
+                source.reconfigure(true, false, &mut cx);
+            } else {
+                cx.market.catalog.drop_list(SOURCE);
+                names_left.iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
+                cx.market.catalog.end_list(SOURCE).expect("a usable list");
+                source.refresh_list(&mut History::new(NOW), &mut cx);
+            }
+            assert_eq!(source.in_flight(), 0);
+            let status = &cx.stats[SOURCE];
+            assert_eq!(
+                (status.candles_failing_since, status.failing[RequestKind::Candles as usize]),
+                (None, 0)
+            );
+            let mut requested = Vec::new();
+            while let Some((Task::TickersOf { symbols, .. }, _)) = source.round.next() {
+                source.round.sent(&symbols);
+                requested.extend(symbols);
+            }
+            left.sort();
+            requested.sort();
+            assert_eq!(requested, if by_reload { Vec::new() } else { left.clone() });
+            for _ in 0..40 {
+                let (_, symbol) = source.round.next_stats().expect("there are markets");
+                assert_ne!(symbol, gone);
+                source.round.sent_stats(symbol, Duration::ZERO, NOW.mono);
+            }
+            assert_eq!(work(&mut source, &mut cx), 0);
+        }
+    }
+
+    #[test]
+    fn a_list_that_has_not_changed_is_no_failure_whatever_is_reloaded_meanwhile() {
+        let (mut source, mut cx) = listing("binance", &["A/USDT"]);
+        let mut host = Host::new(&source.profile.url);
+        source.list_tag = Some("\"x\"".into());
+        let (task, tag) = (Task::Markets, source.tag(&Task::Markets));
+        let mut request = RequestInFlight::new(&source.profile, task, None, tag, &cx);
+        let read = request.receive(b"HTTP/1.1 304 Not Modified\r\n\r\n", &mut cx);
+        assert!(read.is_ok() && request.is_complete());
+        source.reconfigure(false, false, &mut cx);
+        assert!(source.complete(Box::new(request), &mut host, &mut cx).is_ok());
     }
 
     #[test]

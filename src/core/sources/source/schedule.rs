@@ -91,14 +91,18 @@ impl Source {
             }
         }
         let Some(most) = self.plan.markets() else {
-            return;
+            return self.round.abandon();
         };
         self.plan_quotes(cx.now);
         let (urgent, rest) = markets(id, cx);
         if self.round.is_over() {
             let has_stats = self.profile.dialect.has_stats();
+            let is_empty = urgent.is_empty() && rest.is_empty();
             self.round.begin((urgent, rest), most, has_stats, cx.now.mono);
             cx.market.quotes.arrived(id, Awaited::Poll);
+            if is_empty {
+                self.end_empty_round(cx);
+            }
         } else {
             self.round.repeat(urgent, cx.now.mono);
         }
@@ -377,8 +381,7 @@ impl Source {
 
     /// A request of a round has been answered well, or not: the last one ends the round.
     pub(super) fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
-        let id = self.id;
-        let end = self.round.ended(is_good, cx.now.mono);
+        let (id, end) = (self.id, self.round.ended(is_good, cx.now.mono));
         match end {
             RoundEnd::NotYet => return end,
             RoundEnd::WithQuotes => {
@@ -398,9 +401,10 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, SourceConfig};
+    use crate::config::{Config, Limits, SourceConfig};
+    use crate::core::history::History;
     use crate::core::sources::Sources;
-    use crate::core::testing::{NOW, context};
+    use crate::core::testing::{NOW, SOURCE, config_of, context, list};
     use crate::market::SourceId;
     use crate::time::UnixMs;
 
@@ -448,6 +452,64 @@ mod tests {
                 assert!(Duration::ZERO < second && second <= poll, "{second:?}");
                 assert!(polls[1..].windows(2).all(|two| two[1].since(two[0]) == poll));
             }
+        }
+    }
+
+    #[test]
+    fn rounds_have_a_duration_only_where_there_are_rounds() {
+        // The plan becomes to request all tickers at once, or another node collects.
+        for role in [Role::Alone, Role::Follower] {
+            let config = config_of("binance");
+            let mut cx = context(config.clone(), NOW);
+            list(&mut cx.market.catalog, &["A/USDT"]);
+            let mut source = Source::new(SOURCE, &config, 0, NOW);
+            let mut host = Host::new(&source.profile.url);
+            let symbols = cx.market.catalog.known().to_vec();
+            source.round.begin((Vec::new(), symbols.clone()), 1, false, NOW.mono);
+            source.round.sent(&symbols);
+            cx.now.mono = NOW.mono + source.profile.config.stale_after * 2;
+            source.round.ended(true, cx.now.mono);
+            cx.stats[SOURCE].is_round_slow = true;
+            cx.stats[SOURCE].spent_by_others = Some(620);
+            source.set_role(role, &mut cx);
+            source.handle_timeout(Pace::Free, &mut host, &mut cx);
+            let status = &cx.stats[SOURCE];
+            assert_eq!((status.round_ms, status.is_round_slow), (None, false), "{role:?}");
+            assert_eq!(status.spent_by_others, None);
+            assert_eq!(status.next_poll_at.is_some(), source.role().collects());
+        }
+    }
+
+    #[test]
+    fn a_round_without_a_market_ends_at_once() {
+        let mut config = config_of("coinbase");
+        config.sources[0].symbols = vec!["A/USD".to_string()];
+        let mut cx = context(config.clone(), NOW);
+        list(&mut cx.market.catalog, &["B/USD"]);
+        let mut source = Source::new(SOURCE, &config, 0, NOW);
+        source.begin_round(&mut cx);
+        assert!(cx.stats[SOURCE].quotes_polled, "the exchange has no quote of it");
+        assert_eq!(source.round.next(), None);
+    }
+
+    #[test]
+    fn a_reload_that_changes_how_much_is_tracked_reads_the_market_list_again() {
+        let usual = Limits::default();
+        let changed = [
+            (Limits { symbols: usual.symbols + 1, ..usual.clone() }, true),
+            (Limits { candle_series: usual.candle_series + 1, ..usual.clone() }, true),
+            (Limits { candle_bytes: usual.candle_bytes + 1, ..usual }, false),
+        ];
+        for (limits, expected) in changed {
+            let mut cx = context(config_of("binance"), NOW);
+            let mut sources = Sources::new(&mut cx);
+            sources.all[0].list_due = NOW.mono + HOURLY;
+            let mut config = cx.config.clone();
+            config.limits = limits;
+            config.sources.push(SourceConfig::new("okx"));
+            let history = &mut History::new(NOW);
+            sources.reload(config, Vec::new(), || (), history, &mut cx).expect("sound");
+            assert_eq!(sources.all[0].list_due == NOW.mono, expected);
         }
     }
 
