@@ -191,8 +191,13 @@ fn a_chart_and_the_pages_that_follow_it_leave_out_no_candle_that_nobody_has_read
 fn several_charts_and_bars_back_have_as_many_candles_as_one_chart_after_a_restart() {
     let mut world = thin();
     world.run(300);
+    let closed = format!("&limit=150&to={}", (world.current() - 3) * MINUTE_MS);
+    let before = world.chart(&closed);
+    assert_eq!(Chart::read(&before).rows.len(), 150);
+    world.begins(NO_CANDLES);
     world.restart(0);
     world.run(30);
+    assert_eq!(world.chart(&closed).text(), before.text());
     let target = "/api/ecosystem/chart?symbols=M00USDT&interval=1m&limit=100";
     let several = world.get(target)["M00/USDT"]["candles"].items().len();
     let bars = world.get("/udf/history?symbol=M00/USDT&resolution=1&countback=120");
