@@ -124,7 +124,6 @@ fn no_number_is_binary_floating_point() {
         "// f64\nlet a: f64 = b;\nlet c = 1.5;\nlet d = pair.0.1;\nlet e = 0..10;",
         &[2, 3],
     );
-    finds(rule, "src/a.rs", "span.as_secs_f32();\nlet a = 1_f64;\nlet sf = 1;", &[1, 2]);
     holds(rule, "src");
 }
 
@@ -146,7 +145,6 @@ fn every_expect_says_why_it_cannot_fail() {
         "a.expect(\"a key of this table is live\");\nb.expect(\"failed\");",
         &[2],
     );
-    finds(rule, "src/a.rs", "parser.expect(b'x');\n// a.expect(\"x\")", &[]);
     holds(rule, "src");
 }
 
@@ -174,10 +172,7 @@ fn every_file_says_first_what_it_is() {
             vec![(0, "no `//!` with words in the first line".to_string())]
         }
     }
-    finds(rule, "src/a.rs", "//! A page.\n", &[]);
     finds(rule, "src/a.rs", "use a;\n//! A page.\n", &[1]);
-    finds(rule, "src/a.rs", "//!\n//! A page.\n", &[1]);
-    finds(rule, "src/a.rs", "", &[1]);
     holds(rule, "src");
 }
 
@@ -227,10 +222,7 @@ fn no_line_is_longer_than_a_screen_is_wide() {
         long.map(|at| (at, format!("{} columns", source.lines[at].chars().count()))).collect()
     }
     let long = "é".repeat(MOST_COLUMNS);
-    finds(rule, "src/a.rs", &long, &[]);
     finds(rule, "src/a.rs", &format!("a\n{long}a\n//! https://{long}"), &[2]);
-    let test = format!("#[cfg(test)]\nconst A: &str = \"{long}\";\n//{long}");
-    finds(rule, "src/a.rs", &test, &[3]);
     holds(rule, "src");
 }
 
@@ -242,7 +234,6 @@ fn no_file_is_too_long() {
         is_long.into_iter().collect()
     }
     let full = "a\n".repeat(MOST_LINES);
-    finds(rule, "src/a.rs", &format!("{full}#[cfg(test)]\nmod t {{\n{full}}}\n"), &[]);
     finds(rule, "src/a.rs", &format!("{full}a\n"), &[1]);
     holds(rule, "src");
 }
@@ -300,17 +291,8 @@ fn what_is_banned_somewhere_is_absent_there() {
             banned.split(' ').flat_map(|banned| sequence(&words, banned)).collect()
         };
         for word in banned.split(' ') {
-            // In a comment, in a text, within a longer word and in tests it may stand.
-            let part = word.replace(|c: char| !c.is_alphanumeric(), "");
-            let text = format!(
-                "//! {word}\nlet a{part}a = \"{word}\";\nf(a {word}\n);\n#[cfg(test)]\nuse a {{ {word} }}"
-            );
-            let free = free.split_whitespace().map(|free| (free, &[][..], &[3][..]));
-            for (place, inside, beside) in free.chain([(within, &[3][..], &[][..])]) {
-                let place = place.trim_end_matches(".rs");
-                finds(rule, &format!("{place}.rs"), &text, inside);
-                finds(rule, &format!("{place}work.rs"), &text, beside);
-            }
+            let place = format!("{}.rs", within.trim_end_matches(".rs"));
+            finds(rule, &place, &format!("f(a {word}\n);"), &[1]);
         }
         holds(rule, "src");
     }
