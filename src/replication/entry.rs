@@ -75,6 +75,7 @@ impl Entry {
                     return None;
                 }
                 let mut second = page.clone();
+                page.goes_on = true;
                 (page.series.slots.end, second.series.slots.start) = (middle, middle);
                 let is_before =
                     |row: &(Candle, bool)| page.series.interval.slot_of(row.0.open_time) < middle;
@@ -108,11 +109,13 @@ pub struct SentCandles {
     pub closed_before: UnixMs,
     /// False if a row came without its time.
     pub is_dated: bool,
-    /// True if it answers a request: the collector has no more of what was asked for, and every slot without
-    /// a candle is known to be empty.
+    /// True if it answers a request: every slot without a candle is known to be empty.
     pub is_answer: bool,
     /// True if the exchange does not revise these slots any more.
     pub is_final: bool,
+    /// True if another page of the same answer or response follows. After the last page of an answer, the
+    /// collector has no more of what was asked for.
+    pub goes_on: bool,
     /// The candles, each with true if the exchange says that it is not closed yet.
     pub rows: Vec<(Candle, bool)>,
 }

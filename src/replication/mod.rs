@@ -68,6 +68,7 @@ mod tests {
                 is_dated: true,
                 is_answer: false,
                 is_final: true,
+                goes_on: false,
                 rows: vec![(candle(0), false), (candle(1), false), (candle(2), true)],
             }),
             Update::Status(Some("quotes: no answer in time".into())),
@@ -117,6 +118,7 @@ mod tests {
             is_dated: true,
             is_answer: false,
             is_final: false,
+            goes_on: false,
             rows: rows.clone(),
         };
         let whole = Entry { head: EntryHead::default(), body: Update::Candles(page) };
@@ -136,6 +138,7 @@ mod tests {
             let Update::Candles(page) = part.body else { panic!("it is a page") };
             assert_eq!(page.series.slots.start, end);
             end = page.series.slots.end;
+            assert_eq!(page.goes_on, end < slots.end);
             together.extend(page.rows);
         }
         assert_eq!((end, together == rows), (slots.end, true));

@@ -144,6 +144,7 @@ impl CandlePage {
             is_dated: self.is_dated && (is_whole || self.rows.len() >= LEAST_PAGE),
             is_answer: false,
             is_final: false,
+            goes_on: false,
             rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
         }
     }

@@ -439,6 +439,7 @@ mod tests {
                 is_dated: true,
                 is_answer: false,
                 is_final: false,
+                goes_on: false,
             };
             let (received, exchange_time) = (cx.now.unix, Some(cx.now.unix));
             let (epoch, waited_ms, state, rest_ms) = (1, 0, 0, 0);

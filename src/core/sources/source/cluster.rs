@@ -63,8 +63,7 @@ impl Source {
 
     /// What it collects. Nodes share a source only if all of them collect the same.
     pub fn identity(&self) -> String {
-        let profile = &self.profile;
-        format!("{} at {}", profile.dialect.name(), profile.url)
+        format!("{} at {}", self.profile.dialect.name(), self.profile.url)
     }
 
     /// True if quotes have come from the exchange since this node has its role.
@@ -206,10 +205,12 @@ impl Source {
         });
         let forming = series.forming(current).filter(|_| asked.slots.contains(&current));
         let forming = forming.map(|it| (vec![(it.clone(), true)], current..current + 1, false));
-        for (rows, slots, is_final) in closed.chain(forming) {
+        let mut pages = closed.chain(forming).peekable();
+        while let Some((rows, slots, is_final)) = pages.next() {
             let series = series_part(asked.key, slots, cx);
-            let (is_dated, is_answer) = (true, true);
-            let page = SentCandles { rows, series, closed_before, is_dated, is_answer, is_final };
+            let (is_dated, is_answer, goes_on) = (true, true, pages.peek().is_some());
+            let page =
+                SentCandles { rows, series, closed_before, is_dated, is_answer, is_final, goes_on };
             self.publish(Update::Candles(page), cx.now, cx);
         }
     }
@@ -290,12 +291,12 @@ impl Source {
         }
     }
 
-    /// Begins to apply a page of candles. Requests for its series are over, whichever slots it has.
+    /// Begins to apply a page. The last one ends the requests for its series, whichever slots it has.
     fn follow_candles(&mut self, page: SentCandles, cx: &mut Context) {
         let Some(key) = self.series_of(&page.series, cx) else {
             return;
         };
-        let ended = self.replica.asked.extract_if(.., |it| it.key == key);
+        let ended = self.replica.asked.extract_if(.., |it| !page.goes_on && it.key == key);
         let asked: Vec<_> = ended.map(|it| it.slots).collect();
         let Some(zero) = cx.stats[key.source].clock else {
             return;
@@ -307,9 +308,8 @@ impl Source {
         self.candles.answered(key, cx.now);
         self.candles.note_reach(key, &page.series.slots, cx);
         // This node's monotonic time at which the exchange's clock showed `closed_before`.
-        let sent_ms = page.closed_before.0.saturating_sub(zero);
-        let mono = Mono((sent_ms.max(0) as u64).saturating_mul(1000));
-        let sent_at = Now { mono, unix: cx.now.unix };
+        let sent_ms = page.closed_before.0.saturating_sub(zero).max(0) as u64;
+        let sent_at = Now { mono: Mono(sent_ms.saturating_mul(1000)), unix: cx.now.unix };
         let slots = page.series.slots;
         let row = |(candle, is_forming)| Reported { candle, is_forming };
         let rows: Vec<Reported> = page.rows.into_iter().map(row).collect();
@@ -394,7 +394,56 @@ impl Source {
             asked.push(AskedRange { key, slots, until: cx.now.mono + REQUEST_TIMEOUT });
         }
         let waiting = self.replica.asked.iter().map(|it| it.until).min();
-        let all = [waiting, next, self.failures.down_at(cx)];
-        self.wake_at = all.into_iter().flatten().min();
+        self.wake_at = [waiting, next, self.failures.down_at(cx)].into_iter().flatten().min();
+    }
+}
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use super::*;
+    use crate::core::sources::backoff::Host;
+    use crate::core::testing::{SOURCE, config_of, context, list};
+    use crate::interval::Stored::M1;
+    use crate::market::testing::{minute, minutes};
+
+    #[test]
+    fn a_chart_waits_for_all_entries_of_an_answer() {
+        let (slots, unix) = (2004..2104, minute(2104) + 1000);
+        let now = Now { mono: Mono(2104 * 60_000_000), unix };
+        let node = |role| {
+            let config = config_of("binance");
+            let (mut source, mut cx) = (Source::new(SOURCE, &config, 0, now), context(config, now));
+            list(&mut cx.market.catalog, &["A/USDT"]);
+            source.set_role(role, &mut cx);
+            source.clock.note(Witness::Call, [unix; 2], now.mono, &mut cx);
+            let key =
+                SeriesKey { source: SOURCE, symbol: cx.market.catalog.known()[0], interval: M1 };
+            assert!(source.follow(key, &mut cx));
+            (source, cx, key)
+        };
+        let (mut collector, mut cx, key) = node(Role::Collector);
+        let mut history = History::new(now);
+        let candles = minutes(slots.clone());
+        cx.market.charts.ingest_whole(key, slots.clone(), &candles, minute(2104), None);
+        collector.take_request(&series_part(key, slots.clone(), &cx), &mut history, &mut cx);
+        collector.answer_request(&history, &cx);
+
+        let (mut follower, mut cx, key) = node(Role::Follower);
+        assert!(follower.ask(key, &slots, &cx));
+        let until = now.mono + REQUEST_TIMEOUT;
+        follower.replica.asked.push(AskedRange { key, slots: slots.clone(), until });
+        let mut host = Host::new(&follower.profile.url);
+        let mut read = 0;
+        while let Some(Outbound::Entry(entry)) = collector.next_outbound() {
+            follower.follow_entry(*entry, Duration::ZERO, &mut cx);
+            while !follower.jobs.is_empty() {
+                follower.work(&mut host, &mut history, &mut cx);
+            }
+            read += 1;
+            let series = cx.market.charts.get(key).expect("it is open");
+            let is_whole = series.covered().covers(slots.clone());
+            assert_eq!(follower.is_asking(key, &slots), !is_whole, "after {read} entries");
+        }
+        assert!(read > 1 && follower.replica.asked.iter().all(|it| it.slots != slots));
     }
 }
