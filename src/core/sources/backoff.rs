@@ -19,7 +19,6 @@ use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::task::Task;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
-use crate::http::RetryAfter;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
@@ -45,6 +44,8 @@ pub struct Failures {
     quotes_at: Mono,
     /// The end of the host's halt.
     halted_until: Mono,
+    /// True if another node might do better ([`Fault::is_of_node`]), by the failure that holds up quotes.
+    is_of_node: bool,
     rng: Rng,
 }
 
@@ -56,8 +57,6 @@ struct KindFailures {
     since: Mono,
     /// Until when none of the kind is requested.
     until: Mono,
-    /// True if another node might do better ([`Fault::is_of_node`]), by the last answer.
-    is_of_node: bool,
     episode: Episode,
 }
 
@@ -69,6 +68,7 @@ impl Failures {
             kinds: Default::default(),
             quotes_at: now,
             halted_until: now,
+            is_of_node: false,
             rng: Rng::new(seed),
         }
     }
@@ -81,7 +81,7 @@ impl Failures {
     /// Other nodes call the exchange from now on: what failed here does not matter. If this node calls it
     /// again, `Sources` tells the host's halt again.
     pub fn forget(&mut self, cx: &mut Context) {
-        self.halted_until = cx.now.mono;
+        (self.halted_until, self.is_of_node) = (cx.now.mono, false);
         let status = &mut cx.stats[self.source];
         (status.failing, status.candles_failing_since) = Default::default();
     }
@@ -103,11 +103,11 @@ impl Failures {
         }
     }
 
-    /// True if another node may do better: no quotes have come for `span` after a poll was due, and some
-    /// requests fail because the exchange is not reached, fails itself, or does not serve this node.
+    /// True if another node may do better: no quotes have come for `span` after a poll was due, because the
+    /// exchange is not reached, fails itself, or does not serve this node.
     pub fn is_of_node(&self, span: Duration, cx: &Context) -> bool {
         let span = span + cx.config.sources[self.source.index()].poll.usual();
-        cx.now.mono.since(self.quotes_at) >= span && self.kinds.iter().any(|it| it.is_of_node)
+        cx.now.mono.since(self.quotes_at) >= span && self.is_of_node
     }
 
     /// True if nothing of this kind can be expected soon.
@@ -125,9 +125,8 @@ impl Failures {
         self.kinds[RequestKind::Quotes as usize].until = until;
     }
 
-    /// Takes in a failure of a request that began at `began`. The host has `addresses` addresses. Halts the
-    /// host if the failure concerns the host. Logs the failure if its fault is new. Returns what the failure
-    /// concerns.
+    /// Takes in a failure of a request that began at `began`. The host has `addresses` addresses. The
+    /// host is halted if the failure concerns it. A new fault is logged. Returns what the failure concerns.
     ///
     /// The pause of a kind begins at `pollMs` and doubles with each failure in a row, at most
     /// `limits.backoffMaxMs`. If one of several addresses is at fault, the pause is divided by their number,
@@ -144,6 +143,10 @@ impl Failures {
         let (now, kind) = (cx.now.mono, task.kind());
         let blame = fault.blame(task.may_blame_market(fault));
         let is_again = self.is_failing(kind, cx);
+        // There are no quotes without the list.
+        let has_list = cx.market.catalog.has_list(self.source);
+        let needed = if has_list { RequestKind::Quotes } else { RequestKind::List };
+        let waited_until = self.until(needed).max(host.halted_until);
         let it = &mut self.kinds[kind as usize];
         if let Some(failures) = it.episode.failed(&fault.code, now) {
             let (id, what) = (&cx.stats[self.source].id, task.describe(&cx.market));
@@ -161,7 +164,6 @@ impl Failures {
                 return blame;
             }
         }
-        it.is_of_node = fault.is_of_node();
         let status = &mut cx.stats[self.source];
         let failures = &mut status.failing[kind as usize];
         // Requests sent before this back-off began fail for the same reason: they count as one failure.
@@ -182,12 +184,7 @@ impl Failures {
         let step = (most / turns).max(poll.min(most));
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         it.until = it.until.max(now + step);
-        let asked = fault.retry_after.map(|after| match after {
-            RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
-            RetryAfter::Date(date) => {
-                Duration::from_millis((date - cx.exchange_time(self.source)).max(0) as u64)
-            }
-        });
+        let asked = fault.asked_pause(cx.exchange_time(self.source));
         match (asked, blame) {
             (Some(asked), _) => host.halt(asked.max(step), now),
             (None, Blame::Host) => host.halt(step, now),
@@ -202,6 +199,9 @@ impl Failures {
             it.until.since(now).as_millis(),
             asked.map_or(0, |asked| asked.as_millis()),
         );
+        if waited_until < self.until(needed).max(host.halted_until) {
+            self.is_of_node = fault.is_of_node();
+        }
         if blame == Blame::Market { Blame::Kind } else { blame }
     }
 
@@ -225,7 +225,7 @@ impl Failures {
     /// is logged if the beginning was, unless requests for some markets still fail (`fails_elsewhere`).
     pub fn answered(&mut self, kind: RequestKind, fails_elsewhere: bool, cx: &mut Context) {
         let it = &mut self.kinds[kind as usize];
-        (it.in_a_row, it.is_of_node) = (0, false);
+        it.in_a_row = 0;
         let status = &mut cx.stats[self.source];
         if it.until <= cx.now.mono {
             status.failing[kind as usize] = 0;
@@ -243,7 +243,7 @@ impl Failures {
     /// Quotes have come. The state changes once they are served ([`Failures::quotes_served`]).
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
-        self.quotes_at = cx.now.mono;
+        (self.quotes_at, self.is_of_node) = (cx.now.mono, false);
     }
 
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, the pause holds.
@@ -401,6 +401,11 @@ impl Episode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::testing::{NOW, SOURCE, config_of, context, list};
+    use crate::exchange::RefusalKind;
+    use crate::http::RetryAfter;
+    use crate::interval::Stored;
+    use crate::market::testing::key;
 
     #[test]
     fn a_begin_and_an_end_are_one_line_each_with_a_count() {
@@ -468,5 +473,37 @@ mod tests {
         assert_eq!(host.halted_until, Mono(300_000_000));
         host.halt(Duration::MAX, Mono(0));
         assert_eq!(host.halted_until, Mono(0) + HALT_MAX);
+    }
+
+    #[test]
+    fn another_node_may_do_better_by_what_holds_up_the_quotes() {
+        let status = |status, kind, seconds| {
+            let mut fault = Fault::status(status, kind, None);
+            fault.retry_after = Some(RetryAfter::Seconds(seconds));
+            fault
+        };
+        let limited = || (Task::Tickers, status(429, RefusalKind::RateLimited, 60));
+        let candles = || Task::Candles { series: key(Stored::M1), slots: 0..9 };
+        let banned = || (candles(), status(418, RefusalKind::Banned, 600));
+        for (faults, expected) in [
+            (vec![(Task::Tickers, Fault::cut_short())], true),
+            (vec![banned()], true),
+            (vec![(candles(), Fault::cut_short()), limited()], false),
+            (vec![limited(), (candles(), Fault::cut_short())], false),
+            (vec![limited(), (Task::Tickers, Fault::cut_short())], false),
+            (vec![limited(), banned()], true),
+        ] {
+            let config = config_of("binance");
+            let (mut host, mut cx) = (host(), context(config, NOW));
+            list(&mut cx.market.catalog, &["A/USDT"]);
+            let mut failures = Failures::new(SOURCE, 0, NOW.mono);
+            for (task, fault) in &faults {
+                failures.failed(task, fault, (NOW.mono, 1), &mut host, &mut cx);
+            }
+            cx.now.mono = cx.now.mono + Duration::from_secs(30);
+            assert_eq!(failures.is_of_node(Duration::from_secs(10), &cx), expected, "{faults:?}");
+            failures.forget(&mut cx);
+            assert!(!failures.is_of_node(Duration::from_secs(10), &cx));
+        }
     }
 }

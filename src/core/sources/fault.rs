@@ -5,7 +5,9 @@ use crate::core::upstream::Ended;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{Fields, RetryAfter};
 use crate::named::named;
+use crate::time::UnixMs;
 use std::fmt;
+use std::time::Duration;
 
 /// Bytes of an unknown encoding's name that are shown: more than any name has.
 const ENCODING_TOLD: usize = 40;
@@ -194,6 +196,14 @@ impl Fault {
     pub fn is_of_node(&self) -> bool {
         let is_failure = self.is_of_address() && self.retry_after.is_none();
         is_failure || self.kind == RefusalKind::Banned || matches!(self.cause, Cause::Status(451))
+    }
+
+    /// How long the exchange asks to wait. `exchange`: its time now.
+    pub fn asked_pause(&self, exchange: UnixMs) -> Option<Duration> {
+        self.retry_after.as_ref().map(|after| match after {
+            RetryAfter::Seconds(seconds) => Duration::from_secs(*seconds),
+            RetryAfter::Date(date) => Duration::from_millis((*date - exchange).max(0) as u64),
+        })
     }
 
     /// What the fault concerns. If one market alone may be at fault (`may_be_market`), an error status, a
