@@ -64,7 +64,7 @@ pub struct Lease {
     pub is_shared: bool,
     /// True if nobody had the lease at the last look.
     pub is_free: bool,
-    /// How often this node gave the source away for its exchange's failures, since it was last up here.
+    /// How often this node gave the source away for its exchange's failures since the exchange's last quotes.
     pub failures: u32,
     /// The entry that was read last of the stream that is followed.
     pub place: Option<EntryId>,
@@ -120,7 +120,7 @@ pub fn node_of(run: &str) -> &str {
 }
 
 impl Lease {
-    /// The lease of a source of which nothing is known yet, or that has ended.
+    /// The lease of a source of which nothing is known yet. A source that has ended has the same.
     pub fn unused(now: Mono) -> Lease {
         Lease { heard_at: now, due: Mono::NEVER, changes_at: Mono::NEVER, ..Lease::default() }
     }

@@ -17,7 +17,7 @@ use crate::time::Mono;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// How long an exchange may be unreached before its source is given to another node.
+/// How long an exchange may serve this node nothing before another node gets the source.
 const FAILS: Duration = Duration::from_secs(10);
 
 /// How long a node does not want a source back that it has given away.
@@ -123,6 +123,9 @@ impl Cluster {
         let is_known = lease.held.replace(Held { epoch, until }).is_some_and(|it| now < it.until);
         if is_known {
             return;
+        }
+        if cx.stats[id].has_ended {
+            return self.release(id, None, sources, cx);
         }
         (lease.due, lease.fault, lease.format, lease.is_shared) = (now, None, None, true);
         // What was read and not served is read again. The clock of the engine may have gone back.

@@ -303,6 +303,19 @@ fn a_source_that_a_reload_brings_back_is_followed_at_once() {
 }
 
 #[test]
+fn a_source_that_ends_while_its_lease_is_taken_is_let_go() {
+    let mut world = World::new(1, super::seed());
+    world.delay_ms = 300;
+    while !world.model.hashes.get(LEASE).is_some_and(|it| it.contains_key("until")) {
+        world.run(STEP_MS);
+    }
+    let (now, config) = (world.now(), world.config(0, &SOURCES[1..]));
+    world.node(0).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+    world.run(2000);
+    assert_eq!(world.model.hashes[LEASE]["released"], "1");
+}
+
+#[test]
 fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_cannot_get() {
     let mut world = World::charted();
     (0..2).for_each(|at| world.node(at).exchanges = Exchanges::Away);
