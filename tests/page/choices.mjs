@@ -128,7 +128,7 @@ export const CHOICES = [
     async run(world, open) {
       const page = await open("#/BTC-USDT/1h");
       await page.until(`${SHOWN} && app.table.rows.size === 6`);
-      await page.run(`(app.feed.say = () => {}, 0)`);
+      await page.run(`(app.feed.say = app.feed.take = () => {}, 0)`);
       await page.run(
         `app.feed.on.quote({ ...app.table.quotes.get("BTC/USDT"), last: "64000.5", bid: "64000.25", ask: "64001", receivedAt: Date.now() + 5000 })`,
       );
