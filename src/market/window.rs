@@ -1,4 +1,5 @@
-//! The range of a chart: the slots that a request needs, and what is reported about them.
+//! The range of a chart: the slots that a request needs, how far the chart may go beyond them, and what is
+//! reported about them.
 //!
 //! It never waits for missing candles: it reports what is missing.
 //!

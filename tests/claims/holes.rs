@@ -175,7 +175,8 @@ fn a_chart_and_the_pages_that_follow_it_leave_out_no_candle_that_nobody_has_read
             let fields = chart_fields(&answer.headers).expect("the fields of a chart");
             let rows = read_rows(&answer.body, form.contains("string")).expect("a list of rows");
             slots.extend(rows.iter().map(|row| row.0 / MINUTE_MS));
-            target = fields.next.expect("it goes on").split(['<', '>']).nth(1).unwrap().to_string();
+            let link = fields.next.expect("it goes on");
+            target = link.split(['<', '>']).nth(1).expect("a target").to_string();
             pages += 1;
         }
         let last = *slots.last().expect("a candle");
