@@ -134,7 +134,7 @@ pub(super) struct Driver {
     /// When the last turn ended.
     pub(super) turn_ended: Mono,
     /// After a pause of the process: until when no deadline is judged, if there is still something to read.
-    pub(super) catches_up_until: Mono,
+    pub(super) catches_up_until: Option<Mono>,
 }
 
 impl Driver {
@@ -208,7 +208,7 @@ impl Driver {
             has_more: true,
             turn_began: now.mono,
             turn_ended: now.mono,
-            catches_up_until: Mono::default(),
+            catches_up_until: None,
         })
     }
 

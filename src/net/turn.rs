@@ -65,14 +65,15 @@ impl Driver {
 
     fn turn(&mut self, events: &mut Events) -> Result<(), String> {
         let timeout = self.sleep();
-        let wake_by = self.turn_began + timeout.unwrap_or(Duration::MAX);
+        let late = timeout.map_or(Mono::NEVER, |it| self.turn_began + it + PAUSE);
         self.wait(events, timeout)?;
         let now = self.clock.now();
         self.turn_began = now.mono;
-        if now.mono.since(wake_by) > PAUSE {
-            self.catches_up_until = now.mono + CATCH_UP;
+        // A second pause renews nothing, so that deadlines are judged at least once each `CATCH_UP`.
+        if now.mono > late && self.catches_up_until.is_none() {
+            self.catches_up_until = Some(now.mono + CATCH_UP);
+            self.core.set_behind(true);
         }
-        self.core.set_behind(now.mono < self.catches_up_until);
         self.pace.begin_turn(self.core.spent());
         if let Some(file) = self.script.as_mut().filter(|file| file.due() <= now.mono)
             && let Some(script) = file.look(now.mono)
@@ -92,11 +93,13 @@ impl Driver {
         }
         self.serve_clients(|queues| &mut queues.hot, now);
         self.serve_clients(|queues| &mut queues.bulk, now);
-        // The poller has more events if it returned as many as it can.
-        let has_more = || count == EVENTS || self.has_clients() || self.next_work().is_some();
-        if now.mono >= self.catches_up_until || !has_more() {
-            self.catches_up_until = Mono::default();
-            self.core.set_behind(false);
+        if let Some(until) = self.catches_up_until {
+            // The poller has more events if it returned as many as it can.
+            let has_more = count == EVENTS || self.has_clients() || self.next_work().is_some();
+            if now.mono >= until || !has_more {
+                self.catches_up_until = None;
+                self.core.set_behind(false);
+            }
         }
         self.core.handle_timeout(now);
         if self.core.has_actions() {
