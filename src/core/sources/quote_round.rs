@@ -3,9 +3,10 @@
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour figures,
 //! which are requested separately and less often. A round begins at the first tick after the end of the last
 //! round. It begins with its urgent markets: those that the configuration names or a stream follows. At a
-//! tick during the round, the urgent markets come again before the rest ([`SHARE_OF_REST`]). A market that
-//! the exchange does not know is left out of more and more rounds. If a request for several markets is
-//! refused, half of them are requested at a time, until it is known which one was to blame.
+//! tick during the round, the urgent markets come again before the rest ([`SHARE_OF_REST`]). No market is in
+//! two requests at the same time: the later response could come first. A market that the exchange does not
+//! know is left out of more and more rounds. If a request for several markets is refused, half of them are
+//! requested at a time, until it is known which one was to blame.
 
 use crate::core::context::Context;
 use crate::core::sources::staged::Newest;
@@ -59,8 +60,8 @@ pub struct QuoteRound {
     most: usize,
     /// `most` after refusals: refusals halve it, and each good response doubles it again.
     most_now: usize,
-    /// Requests in flight.
-    in_flight: usize,
+    /// The markets of the requests in flight.
+    in_flight: HashSet<SymbolId>,
     /// True if a market of this round has been answered well.
     pub has_good: bool,
     /// The newest ticker of this round.
@@ -120,14 +121,17 @@ impl QuoteRound {
         }
     }
 
-    /// A tick during the round: the urgent markets come again, unless some of them still wait, no others are
-    /// left, or too few of the others were requested since.
+    /// A tick during the round: the urgent markets that are not in flight come again, unless some of them
+    /// still wait, no others are left, or too few of the others were requested since.
     pub fn repeat(&mut self, mut urgent: Vec<SymbolId>, now: Mono) {
+        urgent.retain(|symbol| !self.in_flight.contains(symbol) && !self.is_paused(*symbol, now));
         let is_turn = self.rest_sent * SHARE_OF_REST >= urgent.len();
-        if self.rest.is_empty() || !self.urgent.is_empty() || !is_turn {
+        if urgent.is_empty() || self.rest.is_empty() || !self.urgent.is_empty() || !is_turn {
             return;
         }
-        urgent.retain(|symbol| !self.is_paused(*symbol, now));
+        // Some of the rest may have become urgent.
+        let again: HashSet<&SymbolId> = urgent.iter().collect();
+        self.rest.retain(|symbol| !again.contains(symbol));
         (self.urgent, self.rest_sent) = (urgent.into(), 0);
     }
 
@@ -163,7 +167,7 @@ impl QuoteRound {
                 self.rest_sent += 1;
             }
         }
-        self.in_flight += 1;
+        self.in_flight.extend(symbols);
     }
 
     /// A market's 24-hour figures are being requested. `takes`: the time in which the budget pays for that.
@@ -187,7 +191,7 @@ impl QuoteRound {
 
     /// Markets that were being requested are to be requested again, first.
     pub fn put_back(&mut self, symbols: &[SymbolId]) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+        self.landed(symbols);
         symbols.iter().rev().for_each(|symbol| self.urgent.push_front(*symbol));
     }
 
@@ -204,9 +208,9 @@ impl QuoteRound {
         self.stats_due.push_front((now, symbol));
     }
 
-    /// A request of the round has ended, well or not.
-    pub fn ended(&mut self, is_good: bool, now: Mono) -> RoundEnd {
-        self.in_flight = self.in_flight.saturating_sub(1);
+    /// The request of the round for these markets has ended, well or not.
+    pub fn ended(&mut self, symbols: &[SymbolId], is_good: bool, now: Mono) -> RoundEnd {
+        self.landed(symbols);
         if is_good {
             self.most_now = (2 * self.most_now).min(self.most);
         }
@@ -218,9 +222,13 @@ impl QuoteRound {
         if self.has_good { RoundEnd::WithQuotes } else { RoundEnd::WithoutQuotes }
     }
 
+    fn landed(&mut self, symbols: &[SymbolId]) {
+        symbols.iter().for_each(|symbol| _ = self.in_flight.remove(symbol));
+    }
+
     /// True if no market is left and none is in flight.
     pub fn is_over(&self) -> bool {
-        self.in_flight == 0 && self.urgent.is_empty() && self.rest.is_empty()
+        self.in_flight.is_empty() && self.urgent.is_empty() && self.rest.is_empty()
     }
 
     /// Abandons what is left of the round. How long a round takes is not known any more.
@@ -317,7 +325,7 @@ mod tests {
             match symbols.contains(&bad) {
                 true if symbols.len() > 1 => round.divide(&symbols),
                 is_bad => {
-                    round.ended(!is_bad, Mono(0));
+                    round.ended(&symbols, !is_bad, Mono(0));
                     good.extend(symbols.into_iter().filter(|_| !is_bad));
                 }
             }
@@ -335,10 +343,14 @@ mod tests {
         assert_eq!(send_all(&mut round), symbols(0..20));
         assert_eq!(next(&round), Some((symbols(20..25), false)));
         round.repeat(symbols(0..3), Mono(0));
-        assert_eq!(
-            send_all(&mut round),
-            symbols(0..3).into_iter().chain(symbols(20..25)).collect::<Vec<_>>()
-        );
+        assert_eq!(next(&round), Some((symbols(20..25), false)), "they are in flight");
+        round.ended(&symbols(0..20), true, Mono(0));
+        // A stream follows one of the rest.
+        round.repeat([symbols(0..3), symbols(20..21)].concat(), Mono(0));
+        let again = [symbols(0..3), symbols(20..25)].concat();
+        assert_eq!(send_all(&mut round), again);
+        round.put_back(&again);
+        assert_eq!(send_all(&mut round), again);
         round.put_back(&symbols(20..25));
         assert_eq!(next(&round), Some((symbols(20..25), true)));
         round.begin((symbols(0..3), Vec::new()), 20, false, Mono(0));
@@ -352,10 +364,10 @@ mod tests {
         assert_eq!(next(&round), Some((vec![SymbolId(0)], true)));
         send(&mut round);
         assert_eq!(next(&round), Some((vec![SymbolId(1)], false)));
-        assert_eq!(round.ended(true, Mono(0)), RoundEnd::NotYet);
+        assert_eq!(round.ended(&symbols(0..1), true, Mono(0)), RoundEnd::NotYet);
         send(&mut round);
         assert_eq!(round.duration(Mono(3_000_000)), Some(SECOND * 3), "it runs");
-        assert_eq!(round.ended(false, Mono(5_000_000)), RoundEnd::WithQuotes);
+        assert_eq!(round.ended(&symbols(1..2), false, Mono(5_000_000)), RoundEnd::WithQuotes);
         assert!(round.is_over());
         assert_eq!(round.duration(Mono(9_000_000)), Some(SECOND * 5));
         assert_eq!(round.next_stats(), None);
@@ -365,11 +377,11 @@ mod tests {
     fn a_round_without_any_answer_has_failed_and_one_given_up_says_nothing() {
         let mut round = round_of(0, 1);
         send(&mut round);
-        assert_eq!(round.ended(false, Mono(0)), RoundEnd::WithoutQuotes);
+        assert_eq!(round.ended(&symbols(0..1), false, Mono(0)), RoundEnd::WithoutQuotes);
         let mut round = round_of(0, 2);
         send(&mut round);
         round.abandon();
-        assert_eq!(round.ended(true, Mono(0)), RoundEnd::NotYet);
+        assert_eq!(round.ended(&symbols(0..1), true, Mono(0)), RoundEnd::NotYet);
         assert!(round.is_over());
     }
 
@@ -388,7 +400,7 @@ mod tests {
                         sent[symbol.index()] += 1;
                         since = if symbol == SymbolId(0) { 0 } else { since + 1 };
                         longest = longest.max(since);
-                        round.ended(true, Mono(0));
+                        round.ended(&[symbol], true, Mono(0));
                     }
                 }
                 round.repeat(symbols(0..urgent), Mono(0));
@@ -459,7 +471,7 @@ mod tests {
         let mut round = QuoteRound::default();
         round.begin((Vec::new(), symbols(0..1)), 1, true, Mono(0));
         send(&mut round);
-        round.ended(true, Mono(66_000_000));
+        round.ended(&symbols(0..1), true, Mono(66_000_000));
         round.sent_stats(SymbolId(0), SECOND, Mono(66_000_000));
         assert_eq!(round.next_stats(), Some((Mono(726_000_000), SymbolId(0))));
     }

@@ -15,7 +15,7 @@ use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Awaited, Market};
+use crate::market::{Awaited, Market, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
@@ -179,7 +179,7 @@ impl Source {
                 self.clock.note_newest(&newest, sent_at.mono, cx);
                 self.jobs.push([Job::ApplyTickers(staged.tickers)]);
             }
-            Task::TickersOf { .. } => self.apply_of_round(staged.tickers, cx),
+            Task::TickersOf { symbols, .. } => self.apply_of_round(&symbols, staged.tickers, cx),
             Task::Stats(symbol) => {
                 if let Some(stats) = staged.stats
                     && let Some(listing) = cx.market.catalog.listing(self.id, symbol)
@@ -219,21 +219,26 @@ impl Source {
         Ok(())
     }
 
-    /// Puts the tickers of one request of a round into the market.
-    fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
+    /// Puts the tickers of the request of a round for these markets into the market.
+    fn apply_of_round(
+        &mut self,
+        symbols: &[SymbolId],
+        mut tickers: StagedTickers,
+        cx: &mut Context,
+    ) {
         tickers.note_times(&mut self.round.newest, cx.now.mono);
         let mut published = self.apply_piece(&mut tickers, cx);
         while !tickers.is_empty() {
             published.extend(self.apply_piece(&mut tickers, cx));
         }
         let is_first = !self.round.has_good;
-        let is_last = self.market_ended(true, cx) != RoundEnd::NotYet;
+        let is_last = self.market_ended(symbols, true, cx) != RoundEnd::NotYet;
         self.publish(Update::Quotes { is_first, is_last, tickers: published }, cx.now, cx);
     }
 
     /// A round without a market has begun: no response will end it.
     pub(super) fn end_empty_round(&mut self, cx: &mut Context) {
-        self.market_ended(true, cx);
+        self.market_ended(&[], true, cx);
         let end = Update::Quotes { is_first: true, is_last: true, tickers: Vec::new() };
         self.publish(end, cx.now, cx);
     }
@@ -395,7 +400,7 @@ mod tests {
                 if is_good {
                     let mut tickers = StagedTickers::default();
                     tickers.push(*symbol, Ticker::of_last(Decimal::from(5)));
-                    source.apply_of_round(tickers, &mut cx);
+                    source.apply_of_round(&[*symbol], tickers, &mut cx);
                 } else {
                     let task = Task::TickersOf { symbols: vec![*symbol], is_whole: false };
                     let fault = Fault::status(500, RefusalKind::Other, None);
@@ -553,7 +558,7 @@ mod tests {
         source.round.sent(&symbols);
         let mut tickers = StagedTickers::default();
         symbols.iter().for_each(|it| tickers.push(*it, Ticker::of_last(Decimal::from(5))));
-        source.apply_of_round(tickers, &mut cx);
+        source.apply_of_round(&symbols, tickers, &mut cx);
         let is_known = |symbol| cx.market.quotes.of(SOURCE, symbol).is_some();
         assert_eq!(symbols.into_iter().filter(|symbol| is_known(*symbol)).count(), 500);
         assert!(source.round.is_over());

@@ -28,7 +28,7 @@ use crate::core::sources::staged::Paging;
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::Awaited;
+use crate::market::{Awaited, SymbolId};
 use crate::time::{Mono, Now};
 use std::mem::discriminant;
 use std::time::Duration;
@@ -369,7 +369,7 @@ impl Source {
                     cx.market.quotes.missed(self.id, symbols, is_first);
                 }
                 self.round.note(RequestKind::Quotes, symbols, false);
-                return self.market_ended(false, cx);
+                return self.market_ended(symbols, false, cx);
             }
             Task::Stats(symbol) => {
                 self.round.note(RequestKind::Stats, &[*symbol], false);
@@ -379,9 +379,14 @@ impl Source {
         RoundEnd::NotYet
     }
 
-    /// A request of a round has been answered well, or not: the last one ends the round.
-    pub(super) fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
-        let (id, end) = (self.id, self.round.ended(is_good, cx.now.mono));
+    /// The request of a round for these markets was answered well, or not: the last one ends the round.
+    pub(super) fn market_ended(
+        &mut self,
+        symbols: &[SymbolId],
+        is_good: bool,
+        cx: &mut Context,
+    ) -> RoundEnd {
+        let (id, end) = (self.id, self.round.ended(symbols, is_good, cx.now.mono));
         match end {
             RoundEnd::NotYet => return end,
             RoundEnd::WithQuotes => {
@@ -468,7 +473,7 @@ mod tests {
             source.round.begin((Vec::new(), symbols.clone()), 1, false, NOW.mono);
             source.round.sent(&symbols);
             cx.now.mono = NOW.mono + source.profile.config.stale_after * 2;
-            source.round.ended(true, cx.now.mono);
+            source.round.ended(&symbols, true, cx.now.mono);
             cx.stats[SOURCE].is_round_slow = true;
             cx.stats[SOURCE].spent_by_others = Some(620);
             source.set_role(role, &mut cx);
