@@ -3,8 +3,8 @@
 //!
 //! Owns the placeholders of targets. A market has `{id}`, several markets have `{ids}`. Candles have
 //! `{interval}`, `{limit}` (rows of a page), `{slots}` (how many rows the range can have), `{back}` (the
-//! number of rows from its start until now, for exchanges that send only the newest rows), `{from}` and
-//! `{to}` (first and last open time). Pages of a list have `{page}`, `{offset}` and `{cursor}`.
+//! number of rows from its start until now and one more, for exchanges that send only the newest rows),
+//! `{from}` and `{to}` (first and last open time). Pages of a list have `{page}`, `{offset}` and `{cursor}`.
 //!
 //! - `{id lower}`, `{id upper}`, `{id bare}`: the id in one case, or only its letters and digits.
 //! - `{from-}`, `{to+}`: one unit outside of the range, for exchanges that leave its ends out.
@@ -309,9 +309,10 @@ impl Placeholder {
             (Interval, Call::Candles { .. }) => return out.push_str(file.interval),
             (Limit, Call::Candles { .. }) => file.page,
             (Slots | Back, Call::Candles { interval, from, to, now, .. }) => {
-                let last = if self.name == Back { now } else { to };
+                // Another slot may begin while the request is on its way.
+                let (last, more) = if self.name == Back { (now, 1) } else { (to, 0) };
                 let [first, last] = [from, last].map(|time| interval.slot_of(time));
-                (last.saturating_sub(first) + 1).clamp(1, file.page)
+                (last.saturating_sub(first) + 1 + more).clamp(1, file.page)
             }
             (From | To, Call::Candles { from, to, .. }) => {
                 let time = if self.name == To { to } else { from };
