@@ -113,9 +113,9 @@ pub struct ExchangeClock {
     pub due: Mono,
     /// When the time call was last sent.
     asked_at: Option<Mono>,
-    /// True once the time call was answered, or has failed. Before that, a doubt is logged and reported only
-    /// if some witness counts.
-    has_ended: bool,
+    /// When the time call was last answered, or has failed. Before the first time, a doubt is logged and
+    /// reported only if some witness counts.
+    ended_at: Option<Mono>,
     /// By witness.
     stories: [Option<Story>; NAMES.len()],
     /// The last clock that held, as in a [`Story`], unless our clocks have moved against each other since.
@@ -145,6 +145,11 @@ impl ExchangeClock {
         self.in_doubt_since.is_some()
     }
 
+    /// True if the clock is in doubt, and no time call has ended since the doubt began.
+    pub fn awaits_call(&self) -> bool {
+        self.in_doubt_since.is_some_and(|since| self.ended_at.is_none_or(|at| at < since))
+    }
+
     /// True if the exchange's time is known, and was known when the quotes that come now were requested.
     pub fn dates_quotes(&self, now: Mono) -> bool {
         !self.is_in_doubt() && self.quotes_from <= now
@@ -164,7 +169,7 @@ impl ExchangeClock {
     /// The time call has failed. The failure says something of the clock only if other calls were answered.
     /// While the clock is in doubt, the back-off of the time call decides how soon it is read again.
     pub fn failed(&mut self, cx: &mut Context) {
-        self.has_ended = true;
+        self.ended_at = Some(cx.now.mono);
         if cx.stats[self.source].ok > 0 {
             self.judge(cx);
         }
@@ -201,11 +206,11 @@ impl ExchangeClock {
                 self.call_again(RETRY_MAX, now);
             }
         }
-        self.has_ended |= witness == Witness::Call;
-        self.judge(cx);
         if witness != Witness::Call {
-            return;
+            return self.judge(cx);
         }
+        self.ended_at = Some(now);
+        self.judge(cx);
         match self.in_doubt_since {
             None => self.warn_of_difference(cx),
             Some(since) => self.due = now + now.since(since).clamp(RETRY, RETRY_MAX),
@@ -272,7 +277,7 @@ impl ExchangeClock {
             is_alone || is_enough && running.iter().chain(&heard).all(is_outvoted)
         };
         let Some(best) = running.iter().chain(&heard).find(holds).copied() else {
-            let why = (self.has_ended || !heard.is_empty()).then(|| self.told(cx));
+            let why = (self.ended_at.is_some() || !heard.is_empty()).then(|| self.told(cx));
             return self.begin_doubt(why.unwrap_or_default(), cx);
         };
         for it in self.stories.iter_mut().flatten() {

@@ -173,9 +173,10 @@ impl Source {
                 purpose: of_quotes(is_urgent),
             }),
         };
-        // Candles wait for the market list, which tells their ids, for the answer to a time call in flight,
-        // and for the history file: it must have told which candles it holds, and have room for more.
-        let has_page = has_list && pace != Pace::Hold && !is_in_flight(&Task::Time);
+        // Candles wait for the market list, which tells their ids, for the end of one time call in doubt, and
+        // for the history file: it must have told which candles it holds, and have room for more.
+        let awaits_time = self.clock.awaits_call() && is_in_flight(&Task::Time);
+        let has_page = has_list && pace != Pace::Hold && !awaits_time;
         let is_of =
             |task: &Task, key| matches!(task, Task::Candles { series, .. } if *series == key);
         let is_asked = |key| in_flight.iter().any(|task| is_of(task, key));
@@ -185,11 +186,8 @@ impl Source {
             let is_history = urgency >= Urgency::Hole;
             let purpose = if is_history { Purpose::History } else { Purpose::Newest };
             let task = Task::Candles { series, slots };
-            (is_wanted && (pace == Pace::Free || !is_history)).then_some(Offer {
-                due,
-                task,
-                purpose,
-            })
+            let is_taken = is_wanted && (pace == Pace::Free || !is_history);
+            is_taken.then_some(Offer { due, task, purpose })
         });
         let stats = self.round.next_stats();
         let all = [
@@ -371,9 +369,7 @@ impl Source {
                 self.round.note(RequestKind::Quotes, symbols, false);
                 return self.market_ended(symbols, false, cx);
             }
-            Task::Stats(symbol) => {
-                self.round.note(RequestKind::Stats, &[*symbol], false);
-            }
+            Task::Stats(symbol) => _ = self.round.note(RequestKind::Stats, &[*symbol], false),
             Task::Tickers => {}
         }
         RoundEnd::NotYet
@@ -393,8 +389,7 @@ impl Source {
                 cx.market.quotes.end_poll(id, cx.now);
                 self.clock.note_newest(&self.round.newest, cx.now.mono, cx);
             }
-            // No market was answered well: clients need not wait for quotes, and the source must not count as
-            // up.
+            // No market was answered well: no client need wait, and the source must not count as up.
             RoundEnd::WithoutQuotes => self.failures.back_off(cx),
         }
         cx.market.quotes.arrived(id, Awaited::PollEnd);
@@ -554,6 +549,53 @@ mod tests {
                 let offer = sources.all[0].next_offer(Pace::Free, &sources.hosts[0], &cx);
                 assert_eq!(offer.expect("it has no list").due, expected, "{role:?}");
             }
+        }
+    }
+
+    #[test]
+    fn candles_wait_for_one_time_call_and_only_while_the_clock_is_in_doubt() {
+        use crate::core::sources::clock::Witness;
+        use crate::interval::Stored::M1;
+        use crate::market::SeriesKey;
+        let config = config_of("binance");
+        let mut source = Source::new(SOURCE, &config, 0, NOW);
+        let mut cx = context(config, NOW);
+        list(&mut cx.market.catalog, &["A/USDT"]);
+        let symbol = cx.market.catalog.known()[0];
+        assert!(source.follow(SeriesKey { source: SOURCE, symbol, interval: M1 }, &mut cx));
+        let waits = |source: &Source, cx: &Context| {
+            let offers = source.offers(&[&Task::Time], Pace::Free, cx);
+            offers.iter().all(|it| it.task.kind() != RequestKind::Candles)
+        };
+        assert!(waits(&source, &cx), "the first call may tell the clock");
+        source.clock.failed(&mut cx);
+        assert!(!waits(&source, &cx), "the second one may fail as well");
+        source.clock.note(Witness::Date, [NOW.unix; 2], NOW.mono, &mut cx);
+        assert!(!waits(&source, &cx), "the clock is known");
+        cx.now.mono = NOW.mono + Duration::from_secs(1);
+        source.clock.clocks_moved(&mut cx);
+        assert!(waits(&source, &cx), "the machine slept");
+        source.clock.failed(&mut cx);
+        assert!(!waits(&source, &cx));
+    }
+
+    #[test]
+    fn only_a_refusal_tells_that_the_exchange_has_no_quote_of_a_market() {
+        use crate::exchange::RefusalKind::{Other, RateLimited, UnknownMarket};
+        let rows = [(500, Other, true), (404, Other, false), (400, UnknownMarket, false)];
+        for (status, kind, is_awaited) in rows.into_iter().chain([(429, RateLimited, true)]) {
+            let config = config_of("coinbase");
+            let mut source = Source::new(SOURCE, &config, 0, NOW);
+            let mut cx = context(config, NOW);
+            list(&mut cx.market.catalog, &["A/USD", "B/USD"]);
+            source.begin_round(&mut cx);
+            let (task, _) = source.round.next().expect("two markets");
+            let symbol = cx.market.catalog.known()[0];
+            source.round.sent(&[symbol]);
+            let mut host = Host::new(&source.profile.url);
+            let fault = Fault::status(status, kind, None);
+            source.failed(&task, fault, NOW.mono, &mut host, &mut cx);
+            assert_eq!(cx.market.quotes.is_awaited(SOURCE, symbol), is_awaited, "{status}");
         }
     }
 
