@@ -142,8 +142,6 @@ pub struct Loaded {
 /// Candles that were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// The series.
-    pub series: SeriesName,
     /// The slots that this page covers: all requested slots, or the part at [`ReadJob::keep`]'s end that
     /// the limit allows. The rest needs another read.
     pub slots: Range<i64>,

@@ -214,7 +214,6 @@ impl Disk {
             }
         }
         Rows {
-            series: read.series,
             covered: spans(&kept.covered.range(slots.clone()).copied().collect()),
             candles: found.into_iter().map(|(_, candle)| candle.clone()).collect(),
             slots,

@@ -23,7 +23,6 @@ use std::ops::Range;
 /// Reads one page of candles.
 pub(super) fn rows(db: &Database, read: &ReadJob) -> Result<Rows, StoreError> {
     let mut rows = Rows {
-        series: read.series.clone(),
         slots: read.slots.clone(),
         covered: Vec::new(),
         candles: Vec::new(),

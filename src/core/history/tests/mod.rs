@@ -378,7 +378,6 @@ impl Disk {
         assert_eq!(read.keep, Edge::Newest);
         let slots = read.slots.start.max(read.slots.end - 7)..read.slots.end;
         Rows {
-            series: read.series.clone(),
             candles: self.kept.candles.range(slots.clone()).map(|(_, it)| it.clone()).collect(),
             covered: self.covered(slots.clone()),
             unsound: Vec::new(),

@@ -7,14 +7,14 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
     let (mut bench, key) = Bench::with_btc();
     bench.cx.market.charts.archive(key, ago(100, 0));
     bench.recall(key, ago(100, 0));
-    let DiskJob::Read(ReadJob { ticket, series, slots, .. }) = bench.job() else {
+    let DiskJob::Read(ReadJob { ticket, slots, .. }) = bench.job() else {
         panic!("no read");
     };
     let covered = vec![ago(90, 60), ago(50, 10)];
     let traded = covered.iter().cloned().flatten().filter(|slot| slot % 2 == 0);
     let sound = traded.filter(|slot| *slot != BEGIN - 30);
     let candles = sound.map(|slot| reported(slot, 7).candle).collect();
-    let rows = Rows { series, slots, candles, covered, unsound: vec![BEGIN - 30] };
+    let rows = Rows { slots, candles, covered, unsound: vec![BEGIN - 30] };
     bench.tell(Reply::Rows { ticket, result: Ok(rows) });
     let known = [(-90, -60), (-50, -30), (-29, -10)];
     assert_eq!(bench.covered(key), known);
