@@ -26,13 +26,13 @@ pub enum Part<'a> {
     Symbol(u32),
     /// The source of the candles that follow.
     Source(u16),
-    /// The closed candles of a series with this version.
+    /// The closed candles that a series has stored together at this version.
     Stored(u64),
     /// The closed and provisional candles of a series with this version.
     Series(u64),
     /// The candle that begins with this slot.
     Row(i64),
-    /// A flat candle in this slot. Its price follows from the stored candles before it.
+    /// A flat candle in this slot. Its price follows as a text.
     Flat(i64),
     /// All candles from this slot ...
     From(i64),

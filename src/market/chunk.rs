@@ -38,6 +38,9 @@ pub(super) struct Chunk {
     /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The reference counter is
     /// atomic, so that a market may be built on one thread and used on another.
     pub(super) rows: Arc<[u8]>,
+    /// The version of its series when it was built: no two chunks of a series with the same number have the
+    /// same.
+    pub(super) version: u64,
     /// Second of the last read. It is atomic, because copies of a series share chunks, also on another
     /// thread.
     read: AtomicU32,
@@ -212,6 +215,7 @@ impl Draft {
             present: self.present,
             ends: self.ends.as_slice().into(),
             rows: self.rows.as_slice().into(),
+            version: 0,
             read: read.into(),
         };
         chunk.check();

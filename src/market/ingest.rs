@@ -266,7 +266,7 @@ impl Series {
         self.store(slots, found, second, written);
         self.traded.remove(slots.clone());
         if changed || written.changes() > before {
-            self.bump_closed();
+            self.version += 1;
         }
     }
 

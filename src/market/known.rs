@@ -10,6 +10,7 @@ use super::rollup::numbers;
 use super::series::{LeavingChunk, Series};
 use super::silence::REREAD;
 use crate::decimal::Decimal;
+use crate::fingerprint::{Fingerprint, Part};
 use crate::record::Candle;
 use crate::time::{Mono, UnixMs};
 use std::cmp::Reverse;
@@ -79,6 +80,15 @@ impl Series {
             }
         }
         (rows, pieces)
+    }
+
+    /// Adds the stored candles of these slots to what a body is made of: the chunks that have some.
+    pub(super) fn add_stored(&self, slots: &Range<i64>, made_of: &mut Fingerprint) {
+        for (id, chunk) in self.chunks.range(chunks_of(slots)) {
+            if chunk.count_in(&places_of(*id, slots)) > 0 {
+                made_of.add(Part::Stored(chunk.version));
+            }
+        }
     }
 
     /// The forming candles in these slots, oldest first.

@@ -107,7 +107,6 @@ pub struct Series {
     count: usize,
     bytes: usize,
     pub(super) version: u64,
-    closed_version: u64,
     pub(super) forgotten: Option<i64>,
     /// Second of the last read.
     read: Cell<u32>,
@@ -124,7 +123,7 @@ impl Series {
     /// A series of which nothing is known. Its versions begin with `version`, because a series that
     /// is opened again must not repeat a version.
     pub fn new(key: SeriesKey, version: u64) -> Series {
-        Series { key, frontier: i64::MIN, version, closed_version: version, ..Series::default() }
+        Series { key, frontier: i64::MIN, version, ..Series::default() }
     }
 
     /// The source, the market and the interval.
@@ -174,11 +173,6 @@ impl Series {
     /// Increases with every change of what is served.
     pub fn version(&self) -> u64 {
         self.version
-    }
-
-    /// Increases with every change of the stored candles or the coverage.
-    pub fn closed_version(&self) -> u64 {
-        self.closed_version
     }
 
     /// The number of stored candles.
@@ -300,7 +294,7 @@ impl Series {
             self.silences.remove(&lost);
             self.unsettled.remove(lost);
         }
-        self.bump_closed();
+        self.version += 1;
         self.check();
         dropped.removed
     }
@@ -316,7 +310,7 @@ impl Series {
         self.store(&hidden, &[], 0, &mut IngestCounts::default());
         self.frontier = self.frontier.min(slot);
         self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
-        self.bump_closed();
+        self.version += 1;
         self.check();
     }
 
@@ -324,9 +318,11 @@ impl Series {
         self.interval().open_of(slot)
     }
 
-    pub(super) fn set_chunk(&mut self, id: i64, chunk: Option<Chunk>) {
+    /// Each change of chunks is followed by a new version.
+    pub(super) fn set_chunk(&mut self, id: i64, mut chunk: Option<Chunk>) {
         *self.recent.get_mut() = None;
-        if let Some(chunk) = &chunk {
+        if let Some(chunk) = &mut chunk {
+            chunk.version = self.version;
             self.bytes += chunk.bytes();
             self.count += chunk.count();
         }
@@ -359,11 +355,6 @@ impl Series {
             self.frontier = slot;
             self.version += 1;
         }
-    }
-
-    pub(super) fn bump_closed(&mut self) {
-        self.version += 1;
-        self.closed_version += 1;
     }
 
     /// The invariant in the module comment, in debug builds.
@@ -459,30 +450,29 @@ mod tests {
     #[test]
     fn the_version_changes_with_every_change_of_what_is_served_and_only_then() {
         let mut series = Series::new(key(Stored::M1), 7);
-        let mut seen = (series.version(), series.closed_version());
-        let mut step = |series: &Series, served: bool, closed: bool, what: &str| {
-            let now = (series.version(), series.closed_version());
-            assert_eq!((now.0 > seen.0, now.1 > seen.1), (served, closed), "{what}");
-            seen = now;
+        let mut seen = series.version();
+        let mut step = |series: &Series, served: bool, what: &str| {
+            assert_eq!(series.version() > seen, served, "{what}");
+            seen = series.version();
         };
         series.ingest_whole(0..3, &minutes(0..3), minute(3), None);
-        step(&series, true, true, "first candles");
+        step(&series, true, "first candles");
         series.ingest_whole(0..3, &minutes(0..3), minute(3), None);
-        step(&series, false, false, "the same again");
+        step(&series, false, "the same again");
         series.tick(&price("3"), minute(3));
-        step(&series, true, false, "a quote");
+        step(&series, true, "a quote");
         series.tick(&price("3"), minute(3));
-        step(&series, false, false, "the same quote");
+        step(&series, false, "the same quote");
         series.ingest_whole(0..3, &minutes(0..3), minute(4), None);
-        step(&series, true, false, "a slot later: a roll-up may have ended");
+        step(&series, true, "a slot later: a roll-up may have ended");
         known(&mut series, 3..4, &[], minute(4));
-        step(&series, true, true, "no trade in 3");
+        step(&series, true, "no trade in 3");
         known(&mut series, 0..4, &minutes([0, 2]), minute(4));
-        step(&series, true, true, "1 is gone");
+        step(&series, true, "1 is gone");
         assert_eq!(series.forget_before(1), 1);
-        step(&series, true, true, "0 left");
+        step(&series, true, "0 left");
         assert_eq!(series.forget_before(1), 0);
-        step(&series, false, false, "nothing is left to leave");
+        step(&series, false, "nothing is left to leave");
         assert_eq!((series.count(), series.gaps()), (1, 2));
         assert_eq!(series.forgotten_before(), Some(1));
         assert_eq!(series.next_candle(0..9), Some(2));

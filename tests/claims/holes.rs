@@ -214,3 +214,18 @@ fn a_chart_that_begins_long_before_the_first_candle_has_the_first_ones() {
     let first = Chart::read(&world.chart(&format!("&from={}&limit=5", BEGIN_MS - 30 * DAY_MS)));
     assert_eq!((first.rows.len(), first.is_complete()), (5, false), "{first:?}");
 }
+
+#[test]
+fn a_chart_that_has_not_changed_keeps_its_tag() {
+    let mut world = World::well(400);
+    world.run(300);
+    let (first, last) = (world.current() - 390, world.current() - 260);
+    for form in ["", "&decimals=string", "&fill=previous"] {
+        let times = (first * MINUTE_MS, last * MINUTE_MS);
+        let parameters = format!("&from={}&to={}{form}", times.0, times.1);
+        let tag = |world: &mut World| world.chart(&parameters).header("ETag").map(str::to_string);
+        let before = tag(&mut world);
+        world.run(120);
+        assert_eq!((before.is_some(), before), (true, tag(&mut world)), "{form}");
+    }
+}
