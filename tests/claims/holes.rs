@@ -229,3 +229,37 @@ fn a_chart_that_has_not_changed_keeps_its_tag() {
         assert_eq!((before.is_some(), before), (true, tag(&mut world)), "{form}");
     }
 }
+
+#[test]
+fn a_chart_is_read_to_the_end_of_its_last_bucket() {
+    // Nobody trades in every second quarter of an hour.
+    let mut world = World::with(400, vec![market(|slot| slot % 30 < 15)], keep_file);
+    world.run(300);
+    world.begins(NO_CANDLES);
+    world.restart(0);
+    world.run(30);
+    let from = (world.current() - 300) / 60 * 60;
+    let (from, to) = (from * MINUTE_MS, (from + 67) * MINUTE_MS);
+    let target = format!("symbol=M00USDT&interval=15m&from={from}&to={to}&limit=4");
+    let answer = world.fetch(&format!("/api/ecosystem/chart?{target}"));
+    let chart = Chart::read(&answer);
+    assert_eq!((chart.rows.len(), chart.is_complete(), chart.fields.next), (3, true, None));
+}
+
+#[test]
+fn a_chart_of_which_nothing_is_known_goes_on_with_the_next_known_candles() {
+    let mut world = World::with_file(20);
+    world.run(60);
+    let looked = world.current() - 9000;
+    world.complete(looked, looked + 50);
+    world.run(60);
+    world.begins(NO_CANDLES);
+    world.restart(0);
+    world.run(30);
+    let chart =
+        Chart::read(&world.chart(&format!("&from={}&limit=10", (looked - 3000) * MINUTE_MS)));
+    // What the first request brought along is known, too.
+    let first = *chart.slots().first().expect("a row");
+    assert!((looked - 999..=looked).contains(&first), "{first} {looked} {chart:?}");
+    assert!(!chart.is_complete());
+}

@@ -84,10 +84,10 @@ impl DeferredChart {
             Some(plan) if series.is_whole(spec, &plan) => None,
             _ => series.missing(spec),
         };
-        let latest = wanted.as_ref().and_then(|_| series.latest(spec));
+        let nearest = wanted.as_ref().and_then(|_| series.nearest(spec));
         let (needed, wanted) = (series.needed(spec), wanted.into_iter().collect());
         let mut chart = DeferredChart { needed, wanted, request, key, builder: None, plan: None };
-        latest.into_iter().for_each(|slots| chart.add(slots));
+        nearest.into_iter().for_each(|slots| chart.add(slots));
         chart
     }
 

@@ -6,7 +6,7 @@
 //! uncovered  from the first slot that memory does not have to the last
 //! missing    the uncovered part of what is needed, unless it comes without a request
 //! further    the next candles in the file, for a chart with too few rows
-//! latest     the newest candles in the file, for a chart whose newest candles may not come
+//! nearest    the next candles in the file, for a chart of which memory knows nothing
 //! ```
 
 use crate::core::api::view::View;
@@ -133,9 +133,7 @@ impl<'v> SeriesView<'v> {
         }
         let stored = self.charts.archived(self.key)?;
         if spec.from.is_some() {
-            let slot_of = |time| self.key.interval.slot_of(time);
-            let end = spec.to.map_or(i64::MAX, |to| slot_of(to).saturating_add(1));
-            let behind = slot_of(plan.info.next_from?)..end.min(self.present());
+            let behind = self.key.interval.slot_of(plan.info.next_from?)..self.end(spec);
             let unread = self.all_uncovered(behind).into_iter().next()?;
             let part = stored.within(unread.clone()).next()?;
             return (part.start == unread.start)
@@ -147,18 +145,28 @@ impl<'v> SeriesView<'v> {
         (part.end == unread.end).then(|| last_stretch(part))
     }
 
-    /// The newest candles in the file, as many as a chart needs. `None` if the chart does not end with the
-    /// newest candles, or memory has some of its slots. The exchange may have been away for longer than the
-    /// chart is.
-    pub fn latest(&self, spec: &ChartSpec) -> Option<Range<i64>> {
+    /// The candles in the file that a chart shows if nothing is known of its needed slots: the next ones from
+    /// its begin on, or the newest before its end. As many as it needs. `None` if memory has some of these
+    /// slots.
+    pub fn nearest(&self, spec: &ChartSpec) -> Option<Range<i64>> {
         let needed = self.needed(spec);
         let has_some = |series: &Series| series.covered().within(needed.clone()).next().is_some();
-        if spec.from.is_some() || self.series.is_some_and(has_some) {
+        if self.series.is_some_and(has_some) {
             return None;
         }
-        let stored = self.charts.archived(self.key)?.within(self.floor()..needed.end).last()?;
-        let most = needed.end - needed.start;
-        Some(stored.start.max(stored.end - most)..stored.end)
+        let (stored, most) = (self.charts.archived(self.key)?, needed.end - needed.start);
+        if spec.from.is_some() {
+            let part = stored.within(needed.start..self.end(spec)).next()?;
+            return Some(part.start..part.end.min(part.start + most));
+        }
+        let part = stored.within(self.floor()..needed.end).next_back()?;
+        Some(part.start.max(part.end - most)..part.end)
+    }
+
+    /// The end of the closed slots that a request may get.
+    fn end(&self, spec: &ChartSpec) -> i64 {
+        let to = spec.to.map_or(self.now, |to| to.min(self.now));
+        spec.interval.bucket_of(self.key.interval.slot_of(to)).end.min(self.present())
     }
 
     /// The slots that a chart lacks. `None` if there are none, or if they come by themselves.
