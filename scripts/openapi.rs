@@ -12,8 +12,9 @@
 //! - A status: `is` (its description), `body` (its schema), `examples` by target (`GET /...`). Each path with
 //!   a JSON body has an example of its 200.
 //!
-//! `errors` lists codes by schema and status: exactly those that a path can answer with that status. A code
-//! that belongs to no path stands in `Error`, and in the description of the response `Other`.
+//! `errors` lists codes by schema and status: exactly those that a path can answer with that status, but
+//! without those of `everyError`, which each path has that has the status. A code that belongs to no path
+//! stands in `Error`, and in the description of the response `Other`.
 //!
 //! A schema is one of:
 //!
@@ -197,6 +198,7 @@ impl Source<'_> {
         for (status, named) in errors.into_iter().flat_map(members) {
             statuses.insert(status.parse::<u16>().expect("a status"));
             codes.extend(items(named).map(text));
+            codes.extend(items(&self.0["everyError"][status]).map(text));
         }
         let own = members(&self.0["parameters"]).map(|(_, it)| it);
         let paths = members(&self.0["paths"]).flat_map(|(_, paths)| members(paths));

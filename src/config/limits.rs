@@ -12,18 +12,19 @@
 //! 1. Add an entry to the table: what it bounds (`///`, for the manual), the reason of its default (`//`),
 //!    field, type, default, key and the bounds of its value. The key has the unit at its end (`fooMs`,
 //!    `fooBytes`) and no `max` (`maxConnections` is older). `Number { why, ..bytes(64, 65_536) }` also says
-//!    why the value has these bounds: the error for another value says it too. Its neighbours bound the same
-//!    resource.
+//!    why the value has these bounds: the error for another value says it too. Put the entry beside limits
+//!    of the same resource.
 //! 2. Enforce it in the owner of the limited resource: read `config.limits.FIELD` each time, because a reload
 //!    may change it. An owner that keeps a copy updates it in its `reconfigure` (`Admission` names there the
 //!    limits of its copy). If only a restart can change the limit, list it in `fixed!` of `config/reload.rs`,
 //!    and in the table of "Signals" in `src/docs/operations.md`.
 //! 3. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema, and add a line to
-//!    `src/docs/changelog.md`. Where `src/docs` or `openapi.json` state the number, name the key beside it.
-//!    Where `src/page` depends on it, as `spark.js` on the constant `MAX_SYMBOLS`, bound it so that the page
-//!    works.
+//!    the end of the first list of `src/docs/changelog.md`. Where `src/docs` or `openapi.json` state the
+//!    number, name the key beside it. Where `src/page` depends on it, as `spark.js` on the constant
+//!    `MAX_SYMBOLS`, bound it so that the page works.
 //! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs`, on what one
-//!    request asks for in the file of its endpoint in `tests/loopback`.
+//!    request asks for in the file of its endpoint in `tests/loopback` (of `/udf` in
+//!    `tests/udf.rs`).
 //! 5. If it closes connections, add a variant to [`CloseReason`](crate::core::CloseReason), its row to "Why a
 //!    connection is closed" in `src/docs/operations.md`, and a test to `tests/requests/ends.rs`.
 

@@ -1,4 +1,4 @@
-//! The core: everything that is decided, and nothing that is done.
+//! The core: it decides, and hands back the actions that the driver carries out.
 //!
 //! [`Core`] is the conductor. It owns the clients, the backend (the sources, the history, and the cluster if
 //! there is one), and one `Context`: the configuration, the market, the figures, the actions and the time. It
@@ -10,9 +10,9 @@
 //! entries that other nodes published. A response that needs candles leaves a wish in the `Context`. [`Core`]
 //! passes the wish to the backend, which reads the candles from the file or has a source request them.
 //!
-//! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
-//! function that the driver lends). What takes long is done in slices ([`Core::step`]); only a market list is
-//! applied in a single slice, so that no response shows half of a list.
+//! The core never touches a socket, a file or a clock (only the metrics ask for the figures of the process,
+//! by a function that the driver lends). What takes long is done in slices ([`Core::step`]); only a market
+//! list is applied in a single slice, so that no response shows half of a list.
 
 pub mod api;
 mod backend;

@@ -117,8 +117,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for events. A signal ends the wait, and so does the end of a pause of the process. Then the
-    /// poller is asked again, because it has not looked for events.
+    /// Waits for events. A signal ends the wait, and so does a pause of the process. Then the poller is asked
+    /// again, because it has not looked for events.
     fn wait(&mut self, events: &mut Events, mut timeout: Option<Duration>) -> Result<(), String> {
         loop {
             match self.poll.poll(events, timeout) {

@@ -11,7 +11,7 @@
 //! # To add an endpoint
 //!
 //! 1. Write a function in the file whose data it serves. The model without parameters is
-//!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `chart::prepare`.
+//!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `udf::symbols`.
 //!    It reads its parameters with one `call.params([...])`, or `call.only_decimals()` if `decimals` is the
 //!    only one, and returns an [`Error`] that names the wrong one. A body that may have more than 1024 bytes
 //!    is a `Body`, whose `CacheKey` has all that the bytes depend on: it may go out in gzip. A smaller one is
@@ -29,11 +29,11 @@
 //!    of `src/docs/changelog.md`.
 //! 5. Test what it does in the file of its family in `tests/loopback`. Add its errors to `CASES` of
 //!    `errors.rs` (`LIST_CASES` and `CHART_CASES` are tried at each list and each chart), but those of a
-//!    service that knows nothing yet to the two lists of `described.rs`. `cargo test --test daemon
-//!    loopback::` runs them.
-//! 6. Add its address to those that the simulation requests, `API` or `ECOSYSTEM` of `tests/sim/grammar.rs`,
-//!    with the statuses that it may have. If its data is to be judged, give it a `Kind` there, and judge it
-//!    in `tests/sim/answers.rs`. `cargo test --test library sim::` runs it.
+//!    service that knows nothing yet to the two lists of `described.rs`. The endpoints of `/udf` are tested
+//!    in `tests/udf.rs`. `cargo test --test daemon loopback::` runs them.
+//! 6. Let the simulation request it (`tests/sim/grammar.rs`): its wrong requests go to `API` or `ECOSYSTEM`,
+//!    with the statuses that they may have. Its good requests get an arm in `target` and a `Kind`, which
+//!    `tests/sim/answers.rs` judges. `cargo test --test library sim::` runs it.
 
 mod body;
 pub mod chart;

@@ -1,10 +1,10 @@
 //! The life of one client connection, from accept to close.
 //!
 //! Owns the phase, the one deadline, the unread bytes and the unsent output. It decides what a deadline leads
-//! to and how the connection closes. It never reads a request and never writes a response: `reading` and
-//! `responses` do, which append to `output`, keep in `inbox` what is not served, and say why the connection
-//! will close. An idle connection holds no heap memory, unless its client has sent an empty line (RFC 9112,
-//! 2.2).
+//! to and how the connection closes. It never reads a request and never writes a response. `reading` and
+//! `responses` do that: they append to `output`, keep in `inbox` what is not served, and say why the
+//! connection will close. An idle connection holds no heap memory, unless its client has sent an empty line
+//! (RFC 9112, 2.2).
 //!
 //! ```text
 //! phase      reads  ends when                                        at its deadline

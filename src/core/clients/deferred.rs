@@ -3,8 +3,8 @@
 //!
 //! Owns the order in which they are made, as the keys of their connections. Each response belongs to the
 //! connection that waits for it (`Phase::Waiting`), so that it is dropped with the connection. A response
-//! *waits* for candles, at most until its deadline, and then *runs*: one bounded part of one of them is made
-//! at a time, in turn. Only the client that asked waits.
+//! *waits* for candles, at most until its deadline, and then *runs*. The responses that run are made in
+//! turn, one bounded part at a time. Only the client that asked waits.
 //!
 //! A response that is not begun is small; one that is being made holds a body. So only the first few in the
 //! queue take turns. A response that is begun, and comes back from waiting for more candles, goes to the
@@ -59,7 +59,8 @@ impl Pending {
 /// See the module's page.
 #[derive(Default)]
 pub struct DeferredResponses {
-    /// Responses that wait for candles, by their deadlines. Each has the number of ranges that it needs.
+    /// Responses that wait for candles, by their deadlines. The value is the number of ranges that a
+    /// response needs.
     pub waiting: BTreeMap<(Mono, Key), usize>,
     /// Responses that run. The first `limits.deferredResponses` of them take turns. Some connections may be
     /// gone.
@@ -114,7 +115,8 @@ mod tests {
     use crate::market::{SourceId, SymbolId};
     use std::time::Duration;
 
-    /// A response of so many parts, which lacks candles of so many ranges. One without parts waits again.
+    /// A response of so many parts, which lacks candles of so many ranges. A response
+    /// without parts waits again.
     struct Parts(usize, usize);
 
     impl Deferred for Parts {
@@ -197,7 +199,7 @@ mod tests {
             key
         }
 
-        /// Makes one part. Returns the connection whose response that has finished.
+        /// Makes one part. Returns the connection whose response this has finished.
         fn step(&mut self) -> Option<Key> {
             let key = self.queue().running.pop_front()?;
             let connection = self.clients.connections.get_mut(key)?;

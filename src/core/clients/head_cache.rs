@@ -8,9 +8,9 @@
 //!
 //! Owns two tables with the same number of places, one head in each place. In the first table, the bytes of a
 //! head select its place. The second table has heads under two kinds of hashes: of the opening (the first
-//! line and `Host`), and of all that the response depends on. There, a head stands for all heads with the
-//! same hash. A head is copied when its hash asks for a place twice in a row. So the first table hardly ever
-//! copies a head that comes once.
+//! line and `Host`), and of all that the response depends on. In the second table, a head stands for all
+//! heads with the same hash. A head is copied when its hash asks for a place twice in a row. So the first
+//! table hardly ever copies a head that comes once.
 //!
 //! The response to a prepared request is kept when it was made twice in the same state of the core. The kept
 //! bytes are sent until that state changes ([`Context::state`]), or until the time of the response is over
@@ -66,6 +66,7 @@ struct Place {
 /// What was prepared of a head.
 #[derive(Debug)]
 pub struct PreparedHead {
+    /// For which listener and version of the catalog it was prepared.
     valid_for: Validity,
     /// The endpoint of the request.
     pub endpoint: Endpoint,
@@ -73,7 +74,7 @@ pub struct PreparedHead {
     pub prepared: Box<dyn Prepared>,
     /// The state of the core when a response was last noted.
     state: u64,
-    /// Until when `bytes` may be sent. If no response is kept, this is a time in the past.
+    /// `bytes` may be sent before this time. If no response is kept, the time is in the past.
     until: Mono,
     /// The status of the response.
     pub status: u16,

@@ -1,9 +1,9 @@
 //! The rate limiter: how many requests each client address has left.
 //!
-//! Each address has a bucket of requests that fills at an even pace. Owns a fixed number of places for the
-//! buckets that are not full; a full bucket is the same as none, so its place is free. A hash with a secret
-//! of this run selects eight places for an address. So a look-up takes the same time however many addresses
-//! there are.
+//! Each address has a bucket of requests that fills at an even pace. An address without a place has a full
+//! bucket, so only buckets that are not full need a place. Owns a fixed number of places. A hash with a
+//! secret of this run selects eight places for an address. So a look-up takes the same time however many
+//! addresses there are.
 //!
 //! If all eight places are taken, the bucket that is nearest to full is dropped. So no client is refused
 //! because of others, however many addresses somebody has, and the address that has used up most is

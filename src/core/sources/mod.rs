@@ -3,8 +3,9 @@
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
 //! and failover between them. `source` is the file to begin with: it conducts one exchange's connections and
 //! `jobs`; its `schedule` chooses what is requested next. The life of a request is in `request`, from top to
-//! bottom; `source/requests` tells it what happens to its connection. `source/applying` turns the response
-//! into changes of the market. `staged` collects a response that comes in pages until its last page.
+//! bottom; `source/requests` tells a request what happens to the connection that it uses. `source/applying`
+//! turns the response into changes of the market. `staged` collects a response that comes in pages until its
+//! last page.
 //!
 //! No client is served here. Quotes and candles go to the market.
 

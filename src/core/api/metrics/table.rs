@@ -4,17 +4,18 @@
 //!
 //! 1. Count it where it happens, mostly in a field of `core::stats`. All responses pass `count` of
 //!    `core/clients/responses.rs`: kept, deferred and compressed ones, and errors. It knows the endpoint, the
-//!    status and the duration. Only `requests`, `rejected` and `rate_limited` are counted before that: in
-//!    `respond` beside it, and in `admission.rs`. It must be cheap (`scripts/instructions.sh`, with
-//!    valgrind). An endpoint only reads, so it cannot count. Clients of the demo exchange (`Service::Demo`)
-//!    count for nothing.
+//!    status and the duration. What is known earlier is counted where it is known: `requests` where a
+//!    response begins (`respond`, `repeat`, `fail`), refusals in `admission.rs` and `accepting.rs`. It must
+//!    be cheap (`scripts/instructions.sh`, with valgrind). An endpoint only reads, so it cannot count.
+//!    Clients of the demo exchange (`Service::Demo`) count for nothing.
 //! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
 //! 3. If it has a key, add its value to the example of `/api/v1/metrics` in `openapi.json`, in the same
 //!    place.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to the `schema.json` beside this file and
-//!    to `src/docs/operations.md`. Add a line to `src/docs/changelog.md`.
+//!    to `src/docs/operations.md`. Add a line at the end of the first list of
+//!    `src/docs/changelog.md`.
 //! 5. Test what it counts: of requests in `tests/loopback/watch.rs`, otherwise beside the code that counts.
 //!    Request one quote four times at once, so that a kept response is counted too.
 //!
