@@ -183,9 +183,15 @@ impl Sources {
         let tracked = |it: &Config| (it.limits.symbols, it.limits.candle_series);
         if tracked(&config) != tracked(&cx.config) {
             // The market lists tell what there is room for now.
-            let again = SourceChange::Settings { markets: true, route: false };
-            let same = changes.iter_mut().enumerate().filter(|(_, it)| **it == SourceChange::Same);
-            same.filter(|(at, _)| !has_ended(*at)).for_each(|(_, it)| *it = again);
+            for (at, change) in changes.iter_mut().enumerate() {
+                match change {
+                    SourceChange::Same if !has_ended(at) => {
+                        *change = SourceChange::Settings { markets: true, route: false };
+                    }
+                    SourceChange::Settings { markets, .. } => *markets = true,
+                    _ => {}
+                }
+            }
         }
         fixed.extend(is_reordered.then_some("the order of sources"));
         config.keep_fixed(&cx.config);

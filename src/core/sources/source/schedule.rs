@@ -500,16 +500,19 @@ mod tests {
             (Limits { candle_series: usual.candle_series + 1, ..usual.clone() }, true),
             (Limits { candle_bytes: usual.candle_bytes + 1, ..usual }, false),
         ];
-        for (limits, expected) in changed {
+        for ((limits, expected), has_other_settings) in
+            changed.iter().flat_map(|it| [(it, false), (it, true)])
+        {
             let mut cx = context(config_of("binance"), NOW);
             let mut sources = Sources::new(&mut cx);
             sources.all[0].list_due = NOW.mono + HOURLY;
             let mut config = cx.config.clone();
-            config.limits = limits;
+            config.limits = limits.clone();
             config.sources.push(SourceConfig::new("okx"));
+            config.sources[0].stale_after *= 1 + u32::from(has_other_settings);
             let history = &mut History::new(NOW);
             sources.reload(config, Vec::new(), || (), history, &mut cx).expect("sound");
-            assert_eq!(sources.all[0].list_due == NOW.mono, expected);
+            assert_eq!(sources.all[0].list_due == NOW.mono, *expected, "{has_other_settings}");
         }
     }
 
