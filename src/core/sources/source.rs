@@ -33,7 +33,7 @@ use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Market, SeriesKey, SourceId};
+use crate::market::{Catalog, Market, SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::time::{Mono, Now};
 use std::ops::Range;
@@ -353,24 +353,25 @@ impl Source {
     /// requested of them. The other markets of these requests are due again.
     fn drop_gone(&mut self, cx: &mut Context) {
         let (id, Market { catalog, charts, .. }) = (self.id, &cx.market);
-        let is_listed = |symbol| catalog.listing(id, symbol).is_some();
-        let may_be_listed = |symbol| !catalog.has_list(id) || is_listed(symbol);
+        let is_listed = |catalog: &Catalog, symbol| catalog.listing(id, symbol).is_some();
+        let may_be_listed = |symbol| !catalog.has_list(id) || is_listed(catalog, symbol);
         let is_followed = |key: &SeriesKey| may_be_listed(key.symbol) && charts.get(*key).is_some();
         self.candles.retain(is_followed);
         let of_gone = |task: &&Task| match task {
-            Task::TickersOf { symbols, .. } => symbols.iter().any(|it| !is_listed(*it)),
-            Task::Stats(symbol) => !is_listed(*symbol),
+            Task::TickersOf { symbols, .. } => symbols.iter().any(|it| !is_listed(catalog, *it)),
+            Task::Stats(symbol) => !is_listed(catalog, *symbol),
             Task::Candles { series, .. } => !is_followed(series),
             Task::Markets | Task::Time | Task::Tickers => false,
         };
         let gone: Vec<Task> =
             self.requests().map(RequestInFlight::task).filter(of_gone).cloned().collect();
         self.put_back_all(|request| gone.contains(request.task()), cx);
-        self.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
+        self.round.retain(|symbol| is_listed(&cx.market.catalog, symbol));
         if self.candles.series().next().is_none() {
             self.failures.forget_candles(cx);
         }
-        self.jobs.push(self.progress.begins(true, cx.now).then_some(Job::Count));
+        self.progress.restart(cx.now);
+        self.jobs.push([Job::Count]);
     }
 
     /// It is configured no longer: its requests end, its connections are closed, and no client need wait
