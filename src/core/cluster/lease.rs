@@ -120,7 +120,7 @@ pub fn node_of(run: &str) -> &str {
 }
 
 impl Lease {
-    /// The lease of a source of which nothing is known yet. A source that has ended has the same.
+    /// The lease of a source of which nothing is known yet. Also the lease of an ended source.
     pub fn unused(now: Mono) -> Lease {
         Lease { heard_at: now, due: Mono::NEVER, changes_at: Mono::NEVER, ..Lease::default() }
     }

@@ -130,7 +130,7 @@ impl Budget {
         let old = std::mem::take(&mut self.accounts);
         for limit in limits {
             if self.accounts.iter().all(|it| it.limit != *limit) {
-                // Of a limit that changes, the longest memory of what was spent counts.
+                // A new limit begins with what the account of the longest period has counted.
                 let known = old.iter().max_by_key(|it| (it.limit == *limit, it.limit.per));
                 let account = known.cloned().unwrap_or_else(|| Account::new(*limit, now));
                 let (limit, dearest) = (*limit, dearest.into());

@@ -56,7 +56,7 @@ impl Failover {
         let turns = market.quotes.take_turns();
         for turn in &turns {
             let moved = moved(turn, market);
-            // A symbol returns only to a quote that it has left.
+            // A quote is left once its symbol moves on. It is left no more once it is fresh again.
             let is_new = (turn.returns || moved.is_some())
                 && market.quotes.set_left(turn.source, turn.symbol, !turn.returns);
             if let Some(moved) = moved.filter(|_| is_new) {
