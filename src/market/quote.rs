@@ -244,9 +244,10 @@ impl Quotes {
         feed.quotes.get(symbol.index())?.as_deref()
     }
 
-    /// True if this source answers, but its figures stand still.
+    /// True if this source answers, but its figures stand still. Without any received quote, none does.
     pub fn frozen(&self, source: SourceId) -> bool {
-        self.feeds[source.index()].frozen
+        let feed = &self.feeds[source.index()];
+        feed.frozen && feed.quotes.iter().flatten().any(|quote| quote.received().is_some())
     }
 
     /// The number of stale quotes of this source. The cost is constant.

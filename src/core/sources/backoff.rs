@@ -86,11 +86,11 @@ impl Failures {
         (status.failing, status.candles_failing_since) = Default::default();
     }
 
-    /// No series is followed: nothing will tell whether candles can be fetched.
-    pub fn forget_candles(&self, cx: &mut Context) {
+    /// Nothing of this kind is requested any more, so nothing will tell whether it still fails.
+    pub fn forget_kind(&self, kind: RequestKind, cx: &mut Context) {
         let status = &mut cx.stats[self.source];
-        status.failing[RequestKind::Candles as usize] = 0;
-        status.candles_failing_since = None;
+        status.failing[kind as usize] = 0;
+        status.candles_failing_since.take_if(|_| kind == RequestKind::Candles);
     }
 
     /// The route to the exchange has changed: failures on the former route do not matter. If the host stays
@@ -224,13 +224,12 @@ impl Failures {
     /// A request of this kind was answered well. If the back-off is over, the kind no longer fails. The end
     /// is logged if the beginning was, unless requests for some markets still fail (`fails_elsewhere`).
     pub fn answered(&mut self, kind: RequestKind, fails_elsewhere: bool, cx: &mut Context) {
-        let it = &mut self.kinds[kind as usize];
-        it.in_a_row = 0;
-        let status = &mut cx.stats[self.source];
-        if it.until <= cx.now.mono {
-            status.failing[kind as usize] = 0;
-            status.candles_failing_since.take_if(|_| kind == RequestKind::Candles);
+        self.kinds[kind as usize].in_a_row = 0;
+        if self.kinds[kind as usize].until <= cx.now.mono {
+            self.forget_kind(kind, cx);
         }
+        let it = &mut self.kinds[kind as usize];
+        let status = &mut cx.stats[self.source];
         if status.failing[kind as usize] == 0
             && !fails_elsewhere
             && let Some(failures) = it.episode.ended(cx.now.mono)
@@ -288,7 +287,7 @@ pub struct Host {
     /// Nothing is requested before this.
     pub halted_until: Mono,
     /// True after a halt, until an answer is good.
-    is_probing: bool,
+    pub is_probing: bool,
     /// When a request was last refused as too many, and the exchange did not say how long to wait.
     refused_at: Mono,
     /// Until when only half of the budget is spent, because of such refusals.

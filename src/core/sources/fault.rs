@@ -34,7 +34,8 @@ pub struct Fault {
 enum Cause {
     /// No address has led to an open connection.
     Unreached,
-    /// The response was not complete in time on an open connection.
+    /// The response was not complete in time on an open connection, or the request was not, as the exchange
+    /// says (status 408).
     Late,
     /// The exchange closed too early, does not speak HTTP, or sends too much or an encoding that is unknown;
     /// or the connection failed.
@@ -43,7 +44,7 @@ enum Cause {
     Content,
     /// The status is one of success, but the body says that the request failed.
     Refused,
-    /// A status other than success.
+    /// Another status than success and 408.
     Status(u16),
 }
 
@@ -109,7 +110,8 @@ impl Fault {
     pub fn status(status: u16, kind: RefusalKind, message: Option<String>) -> Fault {
         let code = format!("status {status}");
         let text = message.map_or(code.clone(), |message| format!("{code}: {message}"));
-        Fault { kind, ..Fault::new(Cause::Status(status), code, text) }
+        let cause = if status == 408 { Cause::Late } else { Cause::Status(status) };
+        Fault { kind, ..Fault::new(cause, code, text) }
     }
 
     /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, the
@@ -172,6 +174,12 @@ impl Fault {
     /// True if the exchange has answered that it will not serve this request.
     pub fn is_refusal(&self) -> bool {
         matches!(self.cause, Cause::Refused | Cause::Status(400..500))
+    }
+
+    /// True if the answer to a request for one market means that the exchange has no quote of the market. A
+    /// body that refuses with a status of success may mean the whole exchange, so its code has to tell.
+    pub fn denies_market(&self) -> bool {
+        self.is_unknown_market() || matches!(self.cause, Cause::Status(400 | 404 | 410 | 422))
     }
 
     /// True if something has taken too long.
@@ -283,6 +291,7 @@ mod tests {
         check(503, RefusalKind::RateLimited, false);
         check(403, RefusalKind::Banned, false);
         check(404, RefusalKind::Other, false);
+        check(408, RefusalKind::Other, true);
         assert!(Fault::cut_short().is_of_address());
         assert!(late(true).is_of_address());
         assert!(!Fault::empty().is_of_address());

@@ -243,7 +243,7 @@ impl Source {
     /// Starts every task that is due and has an idle connection, then works out when to look again.
     fn request_from_exchange(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) {
         self.watch_list(cx);
-        self.begin_round(cx);
+        self.begin_round(host, cx);
         let mut next = None;
         // Responses that have come are applied first: the next request may depend on them.
         while self.staged() == 0
@@ -368,7 +368,7 @@ impl Source {
         self.put_back_all(|request| gone.contains(request.task()), cx);
         self.round.retain(|symbol| is_listed(&cx.market.catalog, symbol));
         if self.candles.series().next().is_none() {
-            self.failures.forget_candles(cx);
+            self.failures.forget_kind(RequestKind::Candles, cx);
         }
         self.progress.restart(cx.now);
         self.jobs.push([Job::Count]);

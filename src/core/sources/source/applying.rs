@@ -130,7 +130,8 @@ impl Source {
             // The market is left alone for a while, and longer each time.
             self.round.pause(symbol, self.profile.poll * 2, cx.now.mono);
         }
-        if self.plan_again(task, (blame, &fault), cx) == RoundEnd::WithQuotes {
+        let has_no_quote = blame == Blame::Market && fault.denies_market();
+        if self.plan_again(task, blame, has_no_quote, cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.
             let end = Update::Quotes { is_first: false, is_last: true, tickers: Vec::new() };
             self.publish(end, cx.now, cx);
@@ -236,11 +237,19 @@ impl Source {
         self.publish(Update::Quotes { is_first, is_last, tickers: published }, cx.now, cx);
     }
 
-    /// A round without a market has begun: no response will end it.
-    pub(super) fn end_empty_round(&mut self, cx: &mut Context) {
-        self.market_ended(&[], true, cx);
-        let end = Update::Quotes { is_first: true, is_last: true, tickers: Vec::new() };
-        self.publish(end, cx.now, cx);
+    /// A round has begun that requests nothing: no response will end it. If no market is listed, the source
+    /// is as well as if all had been answered, unless its host has yet to answer after a halt.
+    pub(super) fn end_empty_round(&mut self, host: &Host, cx: &mut Context) {
+        if cx.market.catalog.listed_by(self.id) > 0 {
+            // The exchange knows none of the markets.
+            self.market_ended(&[], false, cx);
+        } else if !host.is_probing {
+            self.newest_quotes = cx.now.mono;
+            self.failures.quotes_received(cx);
+            self.failures.forget_kind(RequestKind::Quotes, cx);
+            self.failures.forget_kind(RequestKind::Stats, cx);
+            self.apply_of_round(&[], StagedTickers::default(), cx);
+        }
     }
 
     /// Puts one piece of tickers into the market. `true`: the last one.

@@ -76,7 +76,7 @@ impl Source {
 
     /// Begins a round of quotes, if one is due and the last one is over. If the last one is not over, the
     /// urgent quotes come again.
-    pub(super) fn begin_round(&mut self, cx: &mut Context) {
+    pub(super) fn begin_round(&mut self, host: &Host, cx: &mut Context) {
         let id = self.id;
         if self.next_round(cx).is_none_or(|due| due > cx.now.mono) {
             return;
@@ -97,11 +97,10 @@ impl Source {
         let (urgent, rest) = markets(id, cx);
         if self.round.is_over() {
             let has_stats = self.profile.dialect.has_stats();
-            let is_empty = urgent.is_empty() && rest.is_empty();
             self.round.begin((urgent, rest), most, has_stats, cx.now.mono);
             cx.market.quotes.arrived(id, Awaited::Poll);
-            if is_empty {
-                self.end_empty_round(cx);
+            if self.round.is_over() {
+                self.end_empty_round(host, cx);
             }
         } else {
             self.round.repeat(urgent, cx.now.mono);
@@ -329,12 +328,14 @@ impl Source {
         self.pages = Paging::default();
     }
 
-    /// A request has failed, and the failure concerns `blame`: sets when its task is due again. Returns what
-    /// the failure means for the round.
+    /// A request has failed, and the failure concerns `blame`: sets when its task is due again.
+    /// `has_no_quote`: the exchange has no quote of the only market. Returns what the failure means for the
+    /// round.
     pub(super) fn plan_again(
         &mut self,
         task: &Task,
-        (blame, fault): (Blame, &Fault),
+        blame: Blame,
+        has_no_quote: bool,
         cx: &mut Context,
     ) -> RoundEnd {
         self.pages.forget(task);
@@ -361,8 +362,7 @@ impl Source {
                 self.round.divide(symbols);
             }
             Task::TickersOf { symbols, .. } => {
-                // The exchange has no quote of a market that it refuses.
-                if blame != Blame::Market || !fault.is_refusal() {
+                if !has_no_quote {
                     let is_first = !cx.stats[self.id].quotes_polled;
                     cx.market.quotes.missed(self.id, symbols, is_first);
                 }
@@ -404,7 +404,10 @@ mod tests {
     use crate::config::{Config, Limits, SourceConfig};
     use crate::core::history::History;
     use crate::core::sources::Sources;
+    use crate::core::stats::SourceState;
     use crate::core::testing::{NOW, SOURCE, config_of, context, list};
+    use crate::core::upstream::Ended;
+    use crate::exchange::ReadError;
     use crate::market::SourceId;
     use crate::time::UnixMs;
 
@@ -481,15 +484,80 @@ mod tests {
     }
 
     #[test]
-    fn a_round_without_a_market_ends_at_once() {
+    fn a_round_without_a_market_ends_at_once_and_tells_whether_the_exchange_is_well() {
         let mut config = config_of("coinbase");
         config.sources[0].symbols = vec!["A/USD".to_string()];
         let mut cx = context(config.clone(), NOW);
         list(&mut cx.market.catalog, &["B/USD"]);
         let mut source = Source::new(SOURCE, &config, 0, NOW);
-        source.begin_round(&mut cx);
-        assert!(cx.stats[SOURCE].quotes_polled, "the exchange has no quote of it");
-        assert_eq!(source.round.next(), None);
+        let mut host = Host::new(&source.profile.url);
+        cx.stats[SOURCE].failing[RequestKind::Quotes as usize] = 1;
+        source.begin_round(&host, &mut cx);
+        let status = &cx.stats[SOURCE];
+        assert!(status.quotes_polled, "the exchange has no quote of it");
+        assert_eq!(status.failing, [0; RequestKind::NAMES.len()], "none are requested");
+        assert_eq!((source.round.next(), status.state), (None, SourceState::Up));
+        let fault = Fault::ended(&Ended { was_open: false, what: "?".into(), why: None });
+        source.failed(&Task::Time, fault, NOW.mono, &mut host, &mut cx);
+        source.halted(host.halted_until, &mut cx);
+        for (is_reached, expected) in [(false, SourceState::Backoff), (true, SourceState::Up)] {
+            cx.now.mono = cx.now.mono + source.profile.config.stale_after * 2;
+            if is_reached {
+                host.answered(cx.now.mono, cx.now.mono);
+            }
+            source.begin_round(&host, &mut cx);
+            let gives_away = source.should_give_away(Duration::from_secs(10), &cx);
+            assert_eq!((cx.stats[SOURCE].state, gives_away), (expected, !is_reached));
+        }
+    }
+
+    #[test]
+    fn a_round_of_paused_markets_ends_and_the_source_is_not_up() {
+        let config = config_of("coinbase");
+        let mut cx = context(config.clone(), NOW);
+        list(&mut cx.market.catalog, &["A/USD"]);
+        let mut source = Source::new(SOURCE, &config, 0, NOW);
+        let symbol = cx.market.catalog.known()[0];
+        cx.market.quotes.expect(SOURCE, [symbol]);
+        cx.market.quotes.arrived(SOURCE, Awaited::List);
+        source.round.pause(symbol, HOURLY, NOW.mono);
+        source.begin_round(&Host::new(&source.profile.url), &mut cx);
+        assert!(!cx.market.quotes.is_awaited(SOURCE, symbol), "no request can tell of it");
+        assert_eq!(cx.stats[SOURCE].state, SourceState::Backoff);
+    }
+
+    #[test]
+    fn only_an_answer_about_a_market_means_that_it_has_no_quote() {
+        use crate::exchange::RefusalKind::{Other, RateLimited, UnknownMarket};
+        let status = |status, kind| Fault::status(status, kind, None);
+        let body = |kind| {
+            let (code, message) = Default::default();
+            Fault::body(ReadError::Refused { code, message, kind }, b"{", None)
+        };
+        for (fault, has_no_quote) in [
+            (status(400, Other), true),
+            (status(404, Other), true),
+            (status(400, UnknownMarket), true),
+            (status(401, Other), false),
+            (status(408, Other), false),
+            (status(429, RateLimited), false),
+            (status(451, Other), false),
+            (status(500, Other), false),
+            (body(UnknownMarket), true),
+            (body(Other), false),
+        ] {
+            let (config, what) = (config_of("coinbase"), fault.to_string());
+            let mut cx = context(config.clone(), NOW);
+            list(&mut cx.market.catalog, &["A/USD", "B/USD"]);
+            let mut source = Source::new(SOURCE, &config, 0, NOW);
+            let mut host = Host::new(&source.profile.url);
+            let symbols = cx.market.catalog.known().to_vec();
+            source.round.begin((Vec::new(), symbols.clone()), 1, false, NOW.mono);
+            source.round.sent(&symbols[..1]);
+            let task = Task::TickersOf { symbols: symbols[..1].to_vec(), is_whole: false };
+            source.failed(&task, fault, NOW.mono, &mut host, &mut cx);
+            assert_eq!(cx.market.quotes.is_awaited(SOURCE, symbols[0]), !has_no_quote, "{what}");
+        }
     }
 
     #[test]
@@ -580,26 +648,6 @@ mod tests {
         assert!(waits(&source, &cx), "the machine slept");
         source.clock.failed(&mut cx);
         assert!(!waits(&source, &cx));
-    }
-
-    #[test]
-    fn only_a_refusal_tells_that_the_exchange_has_no_quote_of_a_market() {
-        use crate::exchange::RefusalKind::{Other, RateLimited, UnknownMarket};
-        let rows = [(500, Other, true), (404, Other, false), (400, UnknownMarket, false)];
-        for (status, kind, is_awaited) in rows.into_iter().chain([(429, RateLimited, true)]) {
-            let config = config_of("coinbase");
-            let mut source = Source::new(SOURCE, &config, 0, NOW);
-            let mut cx = context(config, NOW);
-            list(&mut cx.market.catalog, &["A/USD", "B/USD"]);
-            source.begin_round(&mut cx);
-            let (task, _) = source.round.next().expect("two markets");
-            let symbol = cx.market.catalog.known()[0];
-            source.round.sent(&[symbol]);
-            let mut host = Host::new(&source.profile.url);
-            let fault = Fault::status(status, kind, None);
-            source.failed(&task, fault, NOW.mono, &mut host, &mut cx);
-            assert_eq!(cx.market.quotes.is_awaited(SOURCE, symbol), is_awaited, "{status}");
-        }
     }
 
     #[test]
