@@ -33,8 +33,6 @@ const PATIENCE_US: u64 = 10 * SECOND_US;
 /// What the core asks of an exchange.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// To whom it goes.
-    pub address: SocketAddr,
     pub target: String,
     pub fields: Vec<(String, String)>,
     /// When it left the core.
@@ -364,7 +362,7 @@ impl<P: Peers> VirtualTime<P> {
         link.outbox.clear();
         let mut words = head.first_line.split(' ').map(str::to_string);
         let (target, fields) = (words.nth(1).unwrap_or_default(), head.fields);
-        let request = Request { address, target, fields, sent_us: self.us };
+        let request = Request { target, fields, sent_us: self.us };
         let (us, quiet) = (self.us, self.quiet.get(&address).copied().unwrap_or(0));
         let target = &request.target;
         assert!(us >= quiet, "{target} is asked at {us} us, and nothing may be before {quiet}");

@@ -121,20 +121,6 @@ pub fn rows_of(body: &Json) -> Vec<Row> {
     body.items().iter().map(row).collect()
 }
 
-/// The candles of an interval that these shorter ones make, oldest first.
-pub fn rolled_up(rows: &[Row], interval: &str) -> Vec<Row> {
-    let mut rolled = Vec::new();
-    let mut rest = rows;
-    while let Some((first, _)) = rest.first() {
-        let (open, end) = candle_at(interval, *first);
-        let (parts, behind) = rest.split_at(rest.partition_point(|(time, _)| *time < end));
-        let figures: Vec<_> = parts.iter().map(|(_, figures)| figures.clone()).collect();
-        rolled.push((open, roll_up(&figures)));
-        rest = behind;
-    }
-    rolled
-}
-
 /// One candle of many, oldest first: open, high, low, close, volume. At least one.
 pub fn roll_up(rows: &[[String; 5]]) -> [String; 5] {
     let column = |at: usize| rows.iter().map(move |row| fixed(&row[at]));
