@@ -133,7 +133,9 @@ impl Series {
         evidence: &Evidence,
     ) -> IntervalSet {
         let judged = match evidence {
-            Evidence::Exchange(answer) if !answer.is_whole => clipped(&answer.between, &closed),
+            Evidence::Exchange(answer) if !self.is_whole(answer, &closed) => {
+                clipped(&answer.between, &closed)
+            }
             _ => closed,
         };
         let mut decided: IntervalSet = match evidence {
@@ -177,13 +179,20 @@ impl Series {
         decided
     }
 
+    /// True if an answer tells of all these slots. It does not if it leaves out a candle in memory that is
+    /// newer than its own.
+    fn is_whole(&self, answer: &Answer, closed: &Range<i64>) -> bool {
+        let newer = clipped(&answer.between, closed).end..closed.end;
+        answer.is_whole && self.row_slots(newer).next().is_none()
+    }
+
     /// What an answer that leaves out these slots says about each part of them.
     fn words(&self, slots: Range<i64>, answer: &Answer) -> Vec<(Range<i64>, Word)> {
         let Range { start, end } = clipped(&answer.between, &slots);
         let alive = answer.alive.clamp(end, slots.end);
-        // A candle of another market does not prove a slot empty if this market has a stored candle there.
-        let stored = self.stored(end..alive).into_iter();
-        let against: IntervalSet = self.traded.within(slots.clone()).chain(stored).collect();
+        // A candle of another market does not prove a slot empty if the file may have a candle there.
+        let hidden = self.hidden(end..alive).into_iter();
+        let against: IntervalSet = self.traded.within(slots.clone()).chain(hidden).collect();
         let mut words = vec![(alive..slots.end, Word::Nothing)];
         for (part, disputed) in [
             (slots.start..start, Word::Nothing),
@@ -579,6 +588,8 @@ mod tests {
         answer(&mut series, 10..30, &[10], 20, 44);
         assert_eq!(covered(&series), [(10, 20)]);
         answer(&mut series, 10..30, &[], 29, 45);
+        assert_eq!(covered(&series), [(10, 20)], "the candle is left out");
+        answer(&mut series, 11..30, &[], 29, 45);
         assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
     }
 
@@ -590,7 +601,7 @@ mod tests {
         for now in 30..200 {
             answer(&mut series, 5..30, &[], 30, now);
         }
-        assert_eq!((covered(&series), stored(&series)), (vec![(10, 30)], vec![10, 11, 12, 13]));
+        assert_eq!((covered(&series), stored(&series)), (vec![(10, 14)], vec![10, 11, 12, 13]));
         for now in [200, 201] {
             answer(&mut series, 5..30, &[10, 11, 12], 30, now);
             assert_eq!(stored(&series), [10, 11, 12, 13], "it is the newest");
@@ -636,7 +647,7 @@ mod tests {
         let at = Mono(600_000_000);
         series.note_open(&(25..35), at, 100);
         let open = series.open_slots(0, (10, 60, 60), 100, at);
-        assert_eq!(open, [(30..31, at + std::time::Duration::from_secs(60))]);
+        assert_eq!(open, [(30..31, at + std::time::Duration::from_secs(120))]);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! [`Silences`] owns what the answers so far say about these slots. One answer proves the slots between its
 //! candles empty. Outside, or where a candle is stored, it takes two answers, a minute apart, because an
-//! exchange may be unable for a moment to send a candle that it has. If quotes of the market show a trade,
-//! the proof takes ten answers over an hour. Silences are never stored: a lost one only costs more requests.
+//! exchange may be unable for a moment to send a candle that it has. An answer that leaves out a newer candle
+//! in memory says nothing of what follows its own candles. If quotes of the market show a trade, the proof
+//! takes ten answers over an hour. Silences are never stored: a lost one only costs more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
@@ -67,10 +68,12 @@ pub enum Word {
 pub struct Silence {
     /// When the first answer was requested that says: no candle.
     pub since: Option<Mono>,
-    /// The number of such answers; before the first of them, the number of answers that say nothing. When
-    /// `since` is reset, this number stays, so that the pause does not become shorter. Counting stops at
-    /// [`DISPUTED_ANSWERS`], so that neighbouring slots get equal values and become one part.
+    /// The number of such answers. Counting stops at [`DISPUTED_ANSWERS`], so that neighbouring slots get
+    /// equal values and become one part.
     answers: u8,
+    /// The number of answers from the first such answer on, or of all as long as there is none. When `since`
+    /// is reset, this number stays, so that the pause does not become shorter.
+    requests: u8,
     /// When the last answer was requested.
     pub last: Mono,
 }
@@ -78,15 +81,14 @@ pub struct Silence {
 impl Silence {
     /// The silence after another answer, which was requested at `at`.
     fn after(before: Option<Silence>, at: Mono, word: Word) -> Silence {
-        let Silence { mut since, mut answers, .. } =
-            before.unwrap_or(Silence { since: None, answers: 0, last: at });
+        let none = Silence { since: None, answers: 0, requests: 0, last: at };
+        let Silence { mut since, mut answers, mut requests, .. } = before.unwrap_or(none);
         if word != Word::Nothing && since.is_none() {
-            (since, answers) = (Some(at), 0);
+            (since, answers, requests) = (Some(at), 0, 0);
         }
-        if word != Word::Nothing || since.is_none() {
-            answers = DISPUTED_ANSWERS.min(answers + 1);
-        }
-        Silence { since, answers, last: at }
+        answers += u8::from(word != Word::Nothing && answers < DISPUTED_ANSWERS);
+        requests += u8::from(requests < DISPUTED_ANSWERS);
+        Silence { since, answers, requests, last: at }
     }
 
     /// True if the last answer completes the proof that there is no candle. `word` is what it said.
@@ -101,7 +103,7 @@ impl Silence {
 
     /// When the slots are requested again.
     pub fn due(&self) -> Mono {
-        let doubled = APART * 2u32.pow(u32::from(self.answers.max(1) - 1));
+        let doubled = APART * 2u32.pow(u32::from(self.requests.max(1) - 1));
         self.last + doubled.min(PAUSE_MAX)
     }
 }
@@ -140,9 +142,9 @@ impl Silences {
     fn merge_oldest(&mut self) {
         let mut oldest = self.0.iter().take(2);
         if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {
-            let (answers, last) = (a.answers.max(b.answers), a.last.max(b.last));
+            let (requests, last) = (a.requests.max(b.requests), a.last.max(b.last));
             let merged = first.start..second.end;
-            self.0.insert(merged, Silence { since: None, answers, last });
+            self.0.insert(merged, Silence { since: None, answers: 0, requests, last });
         }
     }
 
@@ -255,7 +257,8 @@ mod tests {
         };
         let pauses: Vec<u64> = (0..12).map(|_| next(Word::Nothing)).collect();
         assert_eq!(pauses, [60, 120, 240, 480, 600, 600, 600, 600, 600, 600, 600, 600]);
-        let pauses: Vec<u64> = (0..6).map(|_| next(Word::Disputed)).collect();
+        let mut words = [Word::Disputed, Word::Nothing].into_iter().cycle();
+        let pauses: Vec<u64> = words.by_ref().take(6).map(&mut next).collect();
         assert_eq!(pauses, [60, 120, 240, 480, 600, 600]);
     }
 
