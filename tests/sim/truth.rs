@@ -59,9 +59,6 @@ pub const LATE_MS: i64 = 20_000;
 /// How long before the second reading a row is final.
 pub const FINAL_BEFORE_MS: i64 = 30_000;
 
-/// In a market that is not always traded, nobody trades in so much time before a minute's end.
-const QUIET_MS: i64 = 10_000;
-
 /// A page holds so many rows at least, however it is cut.
 pub const LEAST_PAGE: u64 = 20;
 
@@ -240,16 +237,11 @@ impl Truth {
     pub fn last_trade(&self, market: usize, clock: i64) -> Option<i64> {
         let now = clock.div_euclid(MINUTE_MS);
         let born = self.habits.born_ms.unwrap_or(0).div_euclid(MINUTE_MS);
-        // Who does not know the clock well cannot tell a trade at a minute's end from one after it.
-        let quiet_ms = match self.habits.traded[market] {
-            Trading::Always => 0,
-            _ => QUIET_MS,
-        };
         (born..=now).rev().find_map(|minute| {
             let end = (minute + 1) * MINUTE_MS;
             let first = self.first_trade(market, minute * MINUTE_MS..end)?;
             let is_over = first <= clock && self.traded(market, "1m", minute);
-            is_over.then_some(clock.min(end - quiet_ms))
+            is_over.then_some(clock.min(end))
         })
     }
 
