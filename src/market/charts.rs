@@ -8,7 +8,7 @@
 
 use super::chunk::seconds;
 use super::interval_set::IntervalSet;
-use super::report::{Answer, Evidence, IngestCounts, Reported};
+use super::report::{Answer, CandleService, Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
 use super::silence::TOGETHER;
 use super::symbol::{SourceId, SymbolId};
@@ -36,8 +36,8 @@ pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
     unopened: BTreeMap<SeriesKey, IntervalSet>,
-    /// By endpoint: the newest slot with a candle of any market, and when its answer was requested.
-    alive: BTreeMap<(SourceId, Stored, bool), (i64, Mono)>,
+    /// By service: the newest slot with a candle of any market, and when its answer was requested.
+    alive: BTreeMap<(SourceId, Stored, CandleService), (i64, Mono)>,
     /// Sources whose clock is in doubt, and from when on.
     in_doubt: BTreeMap<SourceId, UnixMs>,
     max_series: usize,
@@ -196,21 +196,20 @@ impl Charts {
     }
 
     /// Raises `answer.alive` to the newest slot that answers of other markets prove: answers that were
-    /// requested a moment before. Also notes what this answer proves. The archive may stand still while the
-    /// newest candles go on.
+    /// requested a moment before. Also notes what this answer proves.
     pub fn hear(&mut self, key: SeriesKey, answer: &mut Answer) {
-        let endpoint = (key.source, key.interval, answer.is_archived);
-        let others = self.alive(endpoint, answer.at).unwrap_or(i64::MIN);
+        let service = (key.source, key.interval, answer.service);
+        let others = self.alive(service, answer.at).unwrap_or(i64::MIN);
         if answer.alive >= others {
-            self.alive.insert(endpoint, (answer.alive, answer.at));
+            self.alive.insert(service, (answer.alive, answer.at));
         }
         answer.alive = answer.alive.max(others);
     }
 
-    /// The newest slot with a candle of any market, in answers of an endpoint that were requested a moment
-    /// before `at`. The endpoint is a source and an interval, and true for the archive.
-    pub fn alive(&self, endpoint: (SourceId, Stored, bool), at: Mono) -> Option<i64> {
-        let (slot, heard) = *self.alive.get(&endpoint)?;
+    /// The newest slot with a candle of any market, in answers of a service for candles of this interval that
+    /// were requested a moment before `at`.
+    pub fn alive(&self, service: (SourceId, Stored, CandleService), at: Mono) -> Option<i64> {
+        let (slot, heard) = *self.alive.get(&service)?;
         (at.since(heard) <= TOGETHER).then_some(slot)
     }
 
@@ -437,22 +436,25 @@ mod tests {
     #[test]
     fn candles_of_another_market_tell_that_they_go_on_for_half_a_minute() {
         let mut charts = charts(2, 1 << 20, 1000);
-        let mut hear_from = |is_archived, symbol, newest: i64, second: u64| {
+        let mut hear_from = |service, symbol, newest: i64, second: u64| {
             let candles = minutes(newest..newest + 1);
             let asked = 0..newest + 1;
             let at = Mono(second * 1_000_000);
             let mut answer = Answer::of(&asked, &candles, &AllRows::of(Stored::M1, &candles), at);
-            answer.is_archived = is_archived;
+            answer.service = service;
             charts.hear(minutes_of(symbol), &mut answer);
             answer.alive
         };
-        let mut hear = |symbol, newest, second| hear_from(false, symbol, newest, second);
+        let mut hear =
+            |symbol, newest, second| hear_from(CandleService::Newest, symbol, newest, second);
         assert_eq!(hear(1, 100, 0), 100);
         assert_eq!((hear(2, 40, 1), hear(2, 40, 30)), (100, 100));
         assert_eq!((hear(2, 40, 31), hear(1, 20, 60)), (40, 40));
         assert_eq!(hear(1, 20, 62), 20);
         assert_eq!((hear(1, 101, 63), hear(2, 40, 64)), (101, 101));
-        assert_eq!((hear_from(true, 2, 40, 65), hear_from(true, 1, 30, 66)), (40, 40));
+        let mut hear =
+            |symbol, newest, second| hear_from(CandleService::Archive, symbol, newest, second);
+        assert_eq!((hear(2, 40, 65), hear(1, 30, 66)), (40, 40));
     }
 
     #[test]

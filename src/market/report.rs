@@ -65,29 +65,38 @@ pub enum Evidence {
 /// What a whole response of an exchange proves about the requested slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The requested slots from the oldest sound row of the response to its newest. Slots in between without
-    /// a candle are empty.
+    /// The requested slots from the oldest sound row of the response to the newest. These two rows may be
+    /// outside of the requested slots. A slot in between without a candle is empty.
     pub between: Range<i64>,
     /// True if the response was not cut, so that it could have had candles of all requested slots.
     pub is_whole: bool,
-    /// Up to this slot, the exchange's candle service did not stand still: a candle of this market or of
-    /// another one is as new.
+    /// The newest slot that is known to have a candle of this market or of another one. The exchange's candle
+    /// service did not stand still before this slot.
     pub alive: i64,
-    /// True if it comes from the exchange's archive.
-    pub is_archived: bool,
+    /// What the response comes from.
+    pub service: CandleService,
     /// When the response was requested.
     pub at: Mono,
+}
+
+/// A candle service of an exchange. Each one may stand still while the other goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CandleService {
+    /// It has the newest candles.
+    Newest,
+    /// It has older candles.
+    Archive,
 }
 
 /// All rows of a response, also rows outside of the requested slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllRows {
-    /// The most rows that a response has.
+    /// The most rows that the response can have.
     pub most: usize,
     /// True if each row has a time.
     pub is_dated: bool,
-    /// True if they come from the exchange's archive of older candles.
-    pub is_archived: bool,
+    /// What the response comes from.
+    pub service: CandleService,
     /// The number of the rows with a time.
     count: usize,
     /// From the slot of the oldest sound row to the slot after the newest.
@@ -97,18 +106,12 @@ pub struct AllRows {
 impl Default for AllRows {
     fn default() -> AllRows {
         let (start, end) = (i64::MAX, i64::MIN);
-        AllRows { most: usize::MAX, is_dated: true, is_archived: false, count: 0, span: start..end }
+        let service = CandleService::Newest;
+        AllRows { most: usize::MAX, is_dated: true, service, count: 0, span: start..end }
     }
 }
 
 impl AllRows {
-    /// A response that has these rows and no others.
-    pub fn of(interval: Stored, candles: &[Reported]) -> AllRows {
-        let mut all = AllRows::default();
-        candles.iter().for_each(|it| all.note(interval, &it.candle));
-        all
-    }
-
     /// Takes in a row.
     pub fn note(&mut self, interval: Stored, candle: &Candle) {
         self.count += 1;
@@ -129,12 +132,9 @@ impl Answer {
     /// The answer with these candles of the requested slots, requested at `at`.
     pub fn of(asked: &Range<i64>, candles: &[Reported], all: &AllRows, at: Mono) -> Answer {
         let between = all.span.start.max(asked.start)..all.span.end.min(asked.end);
+        let between = if between.is_empty() { 0..0 } else { between };
         let is_whole = candles.len() < LEAST_PAGE && all.reaches(asked);
-        let (between, alive) = match between.is_empty() {
-            true => (0..0, i64::MIN),
-            false => (between.clone(), between.end - 1),
-        };
-        Answer { between, is_whole, alive, is_archived: all.is_archived, at }
+        Answer { alive: between.end - 1, between, is_whole, service: all.service, at }
     }
 
     /// The newest candles of the answer, and the slots between them. The candle service may stand still since

@@ -65,6 +65,15 @@ pub(super) fn ticker(last: &str) -> Ticker {
     Ticker::of_last(decimal(last))
 }
 
+impl AllRows {
+    /// A response that has these rows and no others.
+    pub(crate) fn of(interval: Stored, candles: &[Reported]) -> AllRows {
+        let mut all = AllRows::default();
+        candles.iter().for_each(|it| all.note(interval, &it.candle));
+        all
+    }
+}
+
 impl Series {
     /// Applies a whole answer about the slots `asked`.
     pub fn ingest_whole(

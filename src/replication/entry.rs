@@ -90,7 +90,7 @@ impl Entry {
 }
 
 /// Slots of one series.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeriesPart {
     /// The canonical name of the market.
     pub symbol: Box<str>,
@@ -101,14 +101,21 @@ pub struct SeriesPart {
 }
 
 /// A page of candles.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentCandles {
     /// The series, and the requested slots.
     pub series: SeriesPart,
     /// The exchange's time of the request: a candle that had ended by then is closed.
     pub closed_before: UnixMs,
+    /// Of a response: the requested slots between its oldest and its newest row. A slot in between without a
+    /// candle is empty.
+    pub between: Range<i64>,
     /// False if a row came without its time.
     pub is_dated: bool,
+    /// True if the response was not cut, so that it could have had candles of all requested slots.
+    pub is_whole: bool,
+    /// True if the response comes from the exchange's archive.
+    pub is_archived: bool,
     /// True if it answers a request: every slot without a candle is known to be empty.
     pub is_answer: bool,
     /// True if the exchange does not revise these slots any more.

@@ -115,7 +115,10 @@ macro_rules! in_order {
 in_order! {
     EntryHead { epoch, waited_ms, received, exchange_time, state, rest_ms }
     SeriesPart { symbol, interval, slots }
-    SentCandles { series, closed_before [is_dated, is_answer, is_final, goes_on], rows }
+    SentCandles {
+        series, closed_before
+        [is_dated, is_answer, is_final, goes_on, is_whole, is_archived], rows, between
+    }
     Stats { open, high, low, base_volume, quote_volume }
     MarketInfo { ticker_id, candle_id, base, quote, active, rules }
     MarketRules { amount_places, price_places, amount, price, cost, taker, maker }

@@ -65,7 +65,10 @@ mod tests {
                     slots: 497_000..497_500,
                 },
                 closed_before: UnixMs(1_790_000_000_000),
+                between: 497_001..497_400,
                 is_dated: true,
+                is_whole: false,
+                is_archived: true,
                 is_answer: false,
                 is_final: true,
                 goes_on: false,
@@ -112,15 +115,8 @@ mod tests {
         let rows: Vec<_> = (0..5000).map(row).collect();
         let series =
             SeriesPart { symbol: "A/B".into(), interval: Stored::M1, slots: slots.clone() };
-        let page = SentCandles {
-            series,
-            closed_before: UnixMs(0),
-            is_dated: true,
-            is_answer: false,
-            is_final: false,
-            goes_on: false,
-            rows: rows.clone(),
-        };
+        let page =
+            SentCandles { series, is_dated: true, rows: rows.clone(), ..SentCandles::default() };
         let whole = Entry { head: EntryHead::default(), body: Update::Candles(page) };
         assert!(encode(&whole).len() > 1 << 20);
         let (mut parts, mut left) = (Vec::new(), vec![whole]);

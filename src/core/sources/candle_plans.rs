@@ -13,7 +13,8 @@ use crate::exchange::Dialect;
 use crate::interval::Stored;
 use crate::log_targets::FETCH;
 use crate::market::{
-    IntervalSet, Market, REREAD, Series, SeriesKey, SourceId, SymbolId, TOGETHER, refresh_ms,
+    CandleService, IntervalSet, Market, REREAD, Series, SeriesKey, SourceId, SymbolId, TOGETHER,
+    refresh_ms,
 };
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
@@ -253,8 +254,8 @@ impl CandlePlans {
         let charts = &cx.market.charts;
         let closed = page.slots.start..page.slots.end.min(interval.slot_of(exchange));
         let is_silent = charts.get(page.series)?.ends_silent(closed);
-        let recent = interval.slot_of(exchange + -2 * refresh_ms(Stored::M1));
-        let alive = charts.alive((source, interval, false), now);
+        let recent = interval.slot_of(exchange - 2 * refresh_ms(Stored::M1));
+        let alive = charts.alive((source, interval, CandleService::Newest), now);
         if !is_silent || alive.is_some_and(|slot| slot >= recent) {
             return None;
         }
@@ -331,8 +332,7 @@ impl CandlePlans {
             key.interval.name(),
             series.covered().len(),
         );
-        let served = self.oldest_served(key.interval, current).max(0);
-        let depth = [served, oldest, self.rows(key.interval)];
+        let depth = [self.oldest_served(key.interval, current), oldest, self.rows(key.interval)];
         if let Some(plan) = self.plans.get_mut(&key) {
             let before = plan.refresh_at;
             plan.applied(series, page, depth, Now { unix: exchange, ..cx.now });
@@ -389,12 +389,11 @@ impl CandlePlans {
 
     /// The oldest slot that the exchange still serves and that is kept.
     fn oldest_kept(&self, interval: Stored, current: i64, cx: &Context) -> i64 {
-        let oldest = self.oldest_served(interval, current).max(0);
-        oldest.max(current - cx.market.charts.keep(interval))
+        self.oldest_served(interval, current).max(current - cx.market.charts.keep(interval))
     }
 
     /// The oldest slot that the exchange still serves, if `current` is the newest.
     fn oldest_served(&self, interval: Stored, current: i64) -> i64 {
-        self.dialect.page(interval).depth.map_or(0, |depth| current - (depth as i64 - 1))
+        self.dialect.page(interval).depth.map_or(0, |depth| current - (depth as i64 - 1)).max(0)
     }
 }

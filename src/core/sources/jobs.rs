@@ -13,8 +13,7 @@ use crate::core::sources::staged::StagedTickers;
 use crate::history::Changes;
 use crate::job_queue;
 use crate::market::{
-    AllRows, Answer, Evidence, IntervalSet, LEAST_PAGE, MAX_INTERVALS, Reported, SeriesKey,
-    SymbolId,
+    Answer, CandleService, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey, SymbolId,
 };
 use crate::replication::{Markets, SentCandles};
 use crate::time::Now;
@@ -111,7 +110,8 @@ impl CandlePage {
         key: SeriesKey,
         slots: Range<i64>,
         mut rows: Vec<Reported>,
-        all: &AllRows,
+        evidence: Evidence,
+        is_dated: bool,
         sent_at: Now,
     ) -> CandlePage {
         let time = |row: &Reported| row.candle.open_time.0;
@@ -119,7 +119,6 @@ impl CandlePage {
             // By their times alone, since rows are wide. Of two rows of one slot, the later one counts.
             rows.sort_by_cached_key(time);
         }
-        let answer = Answer::of(&slots, &rows, all, sent_at.mono);
         CandlePage {
             key,
             left: slots.clone(),
@@ -127,26 +126,42 @@ impl CandlePage {
             told: slots.clone(),
             slots,
             is_new: false,
-            evidence: Evidence::Exchange(answer),
-            is_dated: all.is_dated,
+            evidence,
+            is_dated,
             sent_at,
             is_backwards: false,
         }
     }
 
-    /// The page for the other nodes of a cluster, as long as none of it is in the series. A page with few
-    /// rows is sent as undated if it tells nothing of the slots around them.
+    /// The page of a response for the other nodes of a cluster, as long as none of it is in the series.
     pub fn to_send(&self, cx: &Context) -> SentCandles {
-        let is_whole = matches!(&self.evidence, Evidence::Exchange(answer) if answer.is_whole);
-        SentCandles {
+        let mut page = SentCandles {
             series: series_part(self.key, self.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
-            is_dated: self.is_dated && (is_whole || self.rows.len() >= LEAST_PAGE),
-            is_answer: false,
-            is_final: false,
-            goes_on: false,
+            is_dated: self.is_dated,
             rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
+            ..SentCandles::default()
+        };
+        if let Evidence::Exchange(it) = &self.evidence {
+            (page.between, page.is_whole) = (it.between.clone(), it.is_whole);
+            page.is_archived = it.service == CandleService::Archive;
         }
+        page
+    }
+
+    /// A page that another node has sent. The exchange received its request at `sent_at`.
+    pub fn received(key: SeriesKey, page: SentCandles, sent_at: Now) -> CandlePage {
+        let row = |(candle, is_forming)| Reported { candle, is_forming };
+        let rows = page.rows.into_iter().map(row).collect();
+        let service = if page.is_archived { CandleService::Archive } else { CandleService::Newest };
+        let (between, is_whole, at) = (page.between, page.is_whole, sent_at.mono);
+        let alive = between.end - 1;
+        let evidence = match (page.is_answer, page.is_final) {
+            (true, true) => Evidence::Proven,
+            (true, false) => Evidence::Revisable,
+            _ => Evidence::Exchange(Answer { between, is_whole, alive, service, at }),
+        };
+        CandlePage::new(key, page.series.slots, rows, evidence, page.is_dated, sent_at)
     }
 
     /// Takes out the next slice. No slot is in two slices: a row that comes with the second slice would count
@@ -271,7 +286,7 @@ mod tests {
             is_forming: false,
         });
         let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
-        CandlePage::new(key, asked, rows.collect(), &AllRows::default(), sent_at)
+        CandlePage::new(key, asked, rows.collect(), Evidence::Proven, true, sent_at)
     }
 
     /// Checks the slices of such a page: how many rows each has, and the end of its slots.

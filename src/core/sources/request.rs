@@ -19,7 +19,7 @@ use crate::http::{
     write_request,
 };
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::Catalog;
+use crate::market::{CandleService, Catalog};
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
@@ -103,9 +103,11 @@ impl RequestInFlight {
         let (item_bytes, dialect) = (cx.config.limits.upstream_item_bytes, profile.dialect);
         let mut staged = Staged::new(profile.id, task.clone(), page);
         let (target, reading, cost) = profile.with_call(&task, cx, |call| {
+            if dialect.is_archived(call) {
+                staged.all_rows.service = CandleService::Archive;
+            }
             if let Call::Candles { interval, .. } = call {
                 staged.all_rows.most = dialect.page(*interval).rows;
-                staged.all_rows.is_archived = dialect.is_archived(call);
             }
             let target = dialect.target(call, staged.page.as_ref());
             (target, Reading::new(dialect, call, item_bytes), dialect.cost(call))

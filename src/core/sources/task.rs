@@ -224,10 +224,4 @@ impl Profile {
         };
         act(&call)
     }
-
-    /// True if candles of these slots are requested from the exchange's archive.
-    pub fn is_archived(&self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
-        let task = Task::Candles { series, slots: slots.clone() };
-        self.with_call(&task, cx, |call| self.dialect.is_archived(call))
-    }
 }

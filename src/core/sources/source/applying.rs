@@ -15,7 +15,7 @@ use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Awaited, Market, SymbolId};
+use crate::market::{Answer, Awaited, Evidence, Market, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
@@ -171,7 +171,7 @@ impl Source {
     /// Applies the tickers of some markets, 24-hour figures and the clock at once. All tickers, market lists
     /// and candles become jobs. The other nodes of a cluster are told of a response when it is applied, so
     /// that they apply responses in the same order.
-    fn apply(&mut self, staged: Staged, cx: &mut Context) -> Result<(), Fault> {
+    pub(super) fn apply(&mut self, staged: Staged, cx: &mut Context) -> Result<(), Fault> {
         let [_, sent_at] = staged.sent;
         match staged.task {
             Task::Tickers => {
@@ -211,7 +211,9 @@ impl Source {
             }
             Task::Candles { series, slots } => {
                 let (rows, all) = (staged.candles, staged.all_rows);
-                let page = CandlePage::new(series, slots, rows, &all, sent_at);
+                let answer = Answer::of(&slots, &rows, &all, sent_at.mono);
+                let evidence = Evidence::Exchange(answer);
+                let page = CandlePage::new(series, slots, rows, evidence, all.is_dated, sent_at);
                 // The other nodes need no page of a series that nobody follows.
                 let told = cx.market.charts.get(series).map(|_| cx.now);
                 self.jobs.push([Job::ApplyCandles(page, told)]);
@@ -294,7 +296,7 @@ impl Source {
                     if let Some(before) = before {
                         self.candles.note_trade(symbol, cx.now.mono);
                         let ms = received.mono.since(before).as_millis() as i64 * speed;
-                        charts.note_trade(id, symbol, exchange + -ms, exchange);
+                        charts.note_trade(id, symbol, exchange - ms, exchange);
                     }
                 }
                 (Ok(_), _) => {}
@@ -447,13 +449,10 @@ mod tests {
             let slot = M1.slot_of(cx.now.unix);
             let symbol = "A/USDT".into();
             let page = SentCandles {
-                rows: Vec::new(),
                 series: SeriesPart { symbol, interval: M1, slots: slot..slot + 1 },
                 closed_before: cx.now.unix,
                 is_dated: true,
-                is_answer: false,
-                is_final: false,
-                goes_on: false,
+                ..SentCandles::default()
             };
             let (received, exchange_time) = (cx.now.unix, Some(cx.now.unix));
             let (epoch, waited_ms, state, rest_ms) = (1, 0, 0, 0);

@@ -14,7 +14,7 @@ use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::log_targets::CLUSTER;
-use crate::market::{AllRows, Awaited, Evidence, Lookup, Reported, SeriesKey, SymbolId};
+use crate::market::{Awaited, Lookup, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Update};
 use crate::time::{Mono, Now, UnixMs};
@@ -208,9 +208,9 @@ impl Source {
         let mut pages = closed.chain(forming).peekable();
         while let Some((rows, slots, is_final)) = pages.next() {
             let series = series_part(asked.key, slots, cx);
-            let (is_dated, is_answer, goes_on) = (true, true, pages.peek().is_some());
-            let page =
-                SentCandles { rows, series, closed_before, is_dated, is_answer, is_final, goes_on };
+            let all = SentCandles { is_dated: true, is_answer: true, ..SentCandles::default() };
+            let goes_on = pages.peek().is_some();
+            let page = SentCandles { rows, series, closed_before, is_final, goes_on, ..all };
             self.publish(Update::Candles(page), cx.now, cx);
         }
     }
@@ -310,19 +310,11 @@ impl Source {
         // This node's monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero).max(0) as u64;
         let sent_at = Now { mono: Mono(sent_ms.saturating_mul(1000)), unix: cx.now.unix };
-        let slots = page.series.slots;
-        let row = |(candle, is_forming)| Reported { candle, is_forming };
-        let rows: Vec<Reported> = page.rows.into_iter().map(row).collect();
-        let mut all = AllRows::of(key.interval, &rows);
-        all.is_dated = page.is_dated;
-        all.is_archived = self.profile.is_archived(key, &slots, cx);
-        let mut applied = CandlePage::new(key, slots.clone(), rows, &all, sent_at);
-        if page.is_answer {
-            applied.evidence = if page.is_final { Evidence::Proven } else { Evidence::Revisable };
-        }
+        let (slots, is_answer) = (page.series.slots.clone(), page.is_answer);
+        let mut applied = CandlePage::received(key, page, sent_at);
         // What the collector lacks is not requested again at once.
         let is_within = |it: &Range<i64>| it.start <= slots.start && slots.end <= it.end;
-        if let Some(asked) = asked.into_iter().find(is_within).filter(|_| page.is_answer) {
+        if let Some(asked) = asked.into_iter().find(is_within).filter(|_| is_answer) {
             applied.told = asked;
         }
         self.jobs.push([Job::ApplyCandles(applied, None)]);
@@ -402,27 +394,66 @@ impl Source {
 mod tests {
     use super::*;
     use crate::core::sources::backoff::Host;
+    use crate::core::sources::staged::Staged;
+    use crate::core::sources::task::Task;
     use crate::core::testing::{SOURCE, config_of, context, list};
     use crate::interval::Stored::M1;
-    use crate::market::testing::{minute, minutes};
+    use crate::market::AllRows;
+    use crate::market::testing::{covered, minute, minutes};
+
+    /// A moment within the slot 2104.
+    const NOW: Now = Now { mono: Mono(2104 * 60_000_000), unix: UnixMs(2104 * 60_000 + 1000) };
+
+    /// A node that follows the minutes of a market.
+    fn node(role: Role) -> (Source, Context, SeriesKey) {
+        let config = config_of("binance");
+        let (mut source, mut cx) = (Source::new(SOURCE, &config, 0, NOW), context(config, NOW));
+        list(&mut cx.market.catalog, &["A/USDT"]);
+        source.set_role(role, &mut cx);
+        source.clock.note(Witness::Call, [NOW.unix; 2], NOW.mono, &mut cx);
+        let key = SeriesKey { source: SOURCE, symbol: cx.market.catalog.known()[0], interval: M1 };
+        assert!(source.follow(key, &mut cx));
+        (source, cx, key)
+    }
+
+    #[test]
+    fn a_follower_learns_from_a_response_what_its_collector_does() {
+        let [(mut collector, mut cx, series), (mut follower, mut other, _)] =
+            [Role::Collector, Role::Follower].map(node);
+        let work = |source: &mut Source, cx: &mut Context| {
+            let mut host = Host::new(&source.profile.url);
+            while source.work(&mut host, &mut History::new(NOW), cx) {}
+            covered(cx.market.charts.get(series).expect("it is open"))
+        };
+        // Cut responses. The second one also has rows outside of the requested slots.
+        let responses = [
+            (2055..2063, vec![2056, 2060], (2056, 2061)),
+            (2065..2073, vec![2066, 2069, 2075, 2084], (2066, 2073)),
+        ];
+        for (slots, rows, known) in responses {
+            let mut staged =
+                Staged::new(SOURCE, Task::Candles { series, slots: slots.clone() }, None);
+            staged.all_rows = AllRows::of(M1, &minutes(rows.clone()));
+            staged.all_rows.most = rows.len();
+            staged.candles = minutes(rows.into_iter().filter(|row| slots.contains(row)));
+            staged.arrived(NOW, NOW, 0);
+            collector.apply(staged, &mut cx).expect("it is sound");
+            let expected = work(&mut collector, &mut cx);
+            assert_eq!(expected.last(), Some(&known));
+            while let Some(told) = collector.next_outbound() {
+                if let Outbound::Entry(entry) = told {
+                    follower.follow_entry(*entry, Duration::ZERO, &mut other);
+                }
+            }
+            assert_eq!(work(&mut follower, &mut other), expected);
+        }
+    }
 
     #[test]
     fn a_chart_waits_for_all_entries_of_an_answer() {
-        let (slots, unix) = (2004..2104, minute(2104) + 1000);
-        let now = Now { mono: Mono(2104 * 60_000_000), unix };
-        let node = |role| {
-            let config = config_of("binance");
-            let (mut source, mut cx) = (Source::new(SOURCE, &config, 0, now), context(config, now));
-            list(&mut cx.market.catalog, &["A/USDT"]);
-            source.set_role(role, &mut cx);
-            source.clock.note(Witness::Call, [unix; 2], now.mono, &mut cx);
-            let key =
-                SeriesKey { source: SOURCE, symbol: cx.market.catalog.known()[0], interval: M1 };
-            assert!(source.follow(key, &mut cx));
-            (source, cx, key)
-        };
+        let slots = 2004..2104;
         let (mut collector, mut cx, key) = node(Role::Collector);
-        let mut history = History::new(now);
+        let mut history = History::new(NOW);
         let candles = minutes(slots.clone());
         cx.market.charts.ingest_whole(key, slots.clone(), &candles, minute(2104), None);
         collector.take_request(&series_part(key, slots.clone(), &cx), &mut history, &mut cx);
@@ -430,7 +461,7 @@ mod tests {
 
         let (mut follower, mut cx, key) = node(Role::Follower);
         assert!(follower.ask(key, &slots, &cx));
-        let until = now.mono + REQUEST_TIMEOUT;
+        let until = NOW.mono + REQUEST_TIMEOUT;
         follower.replica.asked.push(AskedRange { key, slots: slots.clone(), until });
         let mut host = Host::new(&follower.profile.url);
         let mut read = 0;
