@@ -31,6 +31,8 @@ const PIECE: usize = 16 * 1024;
 #[derive(Clone, Debug)]
 pub struct ChartBuilder<'s> {
     spec: ChartSpec,
+    /// From where it may take candles.
+    window: Window,
     now: UnixMs,
     keep: i64,
     /// The series that the body is made from; `None` if it was not open.
@@ -89,23 +91,25 @@ impl<'s> ChartBuilder<'s> {
         keep: i64,
     ) -> ChartBuilder<'s> {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
+        let window = Window::new(&spec).reach(series, &spec, now, keep);
         let mut rows = ChartRows::default();
         let stage = match series {
             Some(series) => {
                 rows.made_of.add(Part::Source(series.key().source.0));
-                View::new(series, &spec, now, keep).begin()
+                View::new(series, &spec, window, now).begin()
             }
             None => Stage::Making(Making { cursor: i64::MAX, previous: None }),
         };
-        ChartBuilder { series: series.map(Cow::Borrowed), stage, rows, now, keep, info: None, spec }
+        let series = series.map(Cow::Borrowed);
+        ChartBuilder { series, stage, rows, window, now, keep, info: None, spec }
     }
 
     /// This builder with its own copy of the series as it is now. A finished body needs no series.
     pub fn detached(self) -> ChartBuilder<'static> {
         let series = self.series.filter(|_| self.info.is_none());
         let series = series.map(|series| Cow::Owned(series.into_owned()));
-        let ChartBuilder { spec, now, keep, stage, rows, info, .. } = self;
-        ChartBuilder { series, spec, now, keep, stage, rows, info }
+        let ChartBuilder { spec, window, now, keep, stage, rows, info, .. } = self;
+        ChartBuilder { series, spec, window, now, keep, stage, rows, info }
     }
 
     /// The bytes of memory that the builder takes.
@@ -120,7 +124,7 @@ impl<'s> ChartBuilder<'s> {
             return true;
         }
         if let Some(series) = &self.series {
-            let view = View::new(series, &self.spec, self.now, self.keep);
+            let view = View::new(series, &self.spec, self.window, self.now);
             let mut budget = budget_rows.max(BUCKET_COST);
             if let Stage::Locating(locating) = &mut self.stage {
                 let Some(start) = locating.walk(&view, &mut budget) else {
@@ -135,7 +139,7 @@ impl<'s> ChartBuilder<'s> {
             }
         }
         let (found, series) = (&self.rows.found, self.series.as_deref());
-        self.info = Some(found.info(series, &self.spec, self.now, self.keep));
+        self.info = Some(found.info(series, &self.spec, self.window.end, self.now, self.keep));
         true
     }
 
@@ -147,12 +151,12 @@ impl<'s> ChartBuilder<'s> {
 }
 
 impl<'a> View<'a> {
-    fn new(series: &'a Series, spec: &'a ChartSpec, now: UnixMs, keep: i64) -> View<'a> {
+    fn new(series: &'a Series, spec: &'a ChartSpec, window: Window, now: UnixMs) -> View<'a> {
         let newest = series.candle_slots(0..i64::MAX).next_back();
         View {
             series,
             spec,
-            window: Window::new(spec).reach(series, spec, now, keep),
+            window,
             now,
             newest: newest.map_or(0, |slot| spec.interval.bucket_of(slot).start),
         }

@@ -45,10 +45,8 @@ pub struct ChartInfo {
     pub complete: bool,
     /// True if all candles are final: no candle will be requested again.
     pub settled: bool,
-    /// The closed slots that the answer depends on. With a `from`, they are the requested range, cut to the
-    /// kept window, and by the limit. Without it, they are the newest `limit` buckets, or all down to the
-    /// first row if these are more.
-    pub depends: Range<i64>,
+    /// The oldest kept slot whose candle is in the chart, or would be in it if there were one.
+    pub oldest: i64,
     /// Open time of the newest candle of this interval that the exchange has confirmed as closed.
     pub last_closed: Option<UnixMs>,
     /// Where the next page begins, if the limit cut the range, or if the chart ends before slots that nobody

@@ -42,10 +42,11 @@ impl ChartPlan {
         }
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let Some(series) = series else {
-            let info = FoundRows::default().info(None, spec, now, keep);
+            let reach = Window::new(spec).end;
+            let info = FoundRows::default().info(None, spec, reach, now, keep);
             return Some(ChartPlan::of(Vec::new(), Fingerprint::default(), info));
         };
-        let window = Window::new(spec).reach(series, spec, now, keep);
+        let window = Window::new(spec).reach(Some(series), spec, now, keep);
         let mut candles = series.candle_slots(window.start..window.end);
         // The limit cuts the range at the first candle that is one too many.
         let slots = match window.keeps_oldest {
@@ -63,7 +64,7 @@ impl ChartPlan {
             last: series.candle_slots(slots.clone()).next_back(),
             closed: stored as u64,
         };
-        let info = found.info(Some(series), spec, now, keep);
+        let info = found.info(Some(series), spec, window.end, now, keep);
         Some(ChartPlan::of(pieces, made_of(series, &slots), info))
     }
 
@@ -133,7 +134,7 @@ mod tests {
         let mut body = Vec::new();
         plan.write(&mut body);
         assert_eq!((body.as_slice(), plan.body_len()), (&b"[]"[..], 2));
-        assert_eq!(plan.info.depends, 91..100);
+        assert_eq!(plan.info.oldest, 91);
         assert!(!plan.info.complete);
         assert!(plan.pieces().is_empty());
     }

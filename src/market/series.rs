@@ -261,7 +261,7 @@ impl Series {
     /// Notes that quotes received at these times show a trade in between. If the trade was surely in the slot
     /// of the second one, it is noted there; otherwise the call has no effect.
     pub fn note_trade(&mut self, since: UnixMs, at: UnixMs) {
-        let [earliest, slot, latest] = [since + -QUOTE_LATE_MS, at, at + CLOCK_ERROR_MS]
+        let [earliest, slot, latest] = [since - QUOTE_LATE_MS, at, at + CLOCK_ERROR_MS]
             .map(|time| self.interval().slot_of(time));
         if earliest != slot || slot != latest || self.covered.covers(slot..slot + 1) {
             return;

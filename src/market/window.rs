@@ -82,11 +82,19 @@ impl Window {
         start.min(end)..end
     }
 
-    /// The part of the window from which a chart may take candles. Outside the needed slots, it goes on only
-    /// as far as the exchange has answered one slot after the other: nobody has requested the others, so a
-    /// candle behind them need not be the next one. If nothing is known of the needed slots, the chart takes
-    /// the known candles next to them.
-    pub(super) fn reach(self, series: &Series, spec: &ChartSpec, now: UnixMs, keep: i64) -> Window {
+    /// The part of the window from which a chart may take candles. Outside of the needed slots, it ends
+    /// before the first unknown slot: a candle behind an unknown slot need not be the next candle. If all
+    /// needed slots are unknown, the chart takes the nearest known candles.
+    pub(super) fn reach(
+        self,
+        series: Option<&Series>,
+        spec: &ChartSpec,
+        now: UnixMs,
+        keep: i64,
+    ) -> Window {
+        let Some(series) = series else {
+            return self;
+        };
         let (interval, covered) = (spec.interval, series.covered());
         let (needed, present) = (self.needed(spec, now, keep), series.interval().slot_of(now));
         let is_known = covered.within(needed.clone()).next().is_some();
@@ -130,12 +138,13 @@ pub(super) struct FoundRows {
 }
 
 impl FoundRows {
-    /// The information about the chart of a series. `now` is the exchange's clock, `keep` the kept window in
-    /// base slots.
+    /// The information about the chart of a series, which takes candles up to the slot `reach`. `now` is the
+    /// exchange's clock, `keep` the kept window in base slots.
     pub(super) fn info(
         &self,
         series: Option<&Series>,
         spec: &ChartSpec,
+        reach: i64,
         now: UnixMs,
         keep: i64,
     ) -> ChartInfo {
@@ -157,22 +166,21 @@ impl FoundRows {
             is_full && (!covered.covers(*rows_end..closed_end.max(*rows_end)) || has_candle())
         });
         // The next page begins behind the last row, also if the chart does not reach the end of the window.
-        let reach = series.map_or(window.end, |series| window.reach(series, spec, now, keep).end);
         let next = cut.or((reach < window.end).then(|| rows_end.unwrap_or(reach)));
         // The closed slots of the answered range, in which gaps are counted.
         let start =
             if window.keeps_oldest { window.start } else { self.begin.unwrap_or(needed.start) };
         let end = cut.unwrap_or(closed_end).min(closed_end);
-        let from = if window.keeps_oldest { needed.start } else { start.min(needed.start) };
-        let depends = from..end.max(needed.end);
+        let oldest = if window.keeps_oldest { needed.start } else { start.min(needed.start) };
         // The closed slots of the requested range, with those older than the kept window. Without a row it is
         // unknown where the market begins.
         let asked_from = match (window.keeps_oldest, self.begin) {
             (true, _) => window.start,
             (false, None) => 0,
-            (false, Some(_)) => depends.start,
+            (false, Some(_)) => oldest,
         };
         let asked = asked_from.min(end)..end;
+        let answered = start..next.map_or(end, |next| next.min(end)).max(start);
         let is_late = |from: i64| cut.unwrap_or(window.end) > from;
         let in_doubt = series.is_none_or(|series| series.doubted_from.is_some_and(is_late));
         let open_of = |slot: i64| base.open_of(slot);
@@ -180,15 +188,12 @@ impl FoundRows {
             rows: self.rows,
             first: self.first.map(open_of),
             last: self.last.map(open_of),
-            gaps: whole_buckets(
-                covered,
-                start..next.map_or(end, |next| next.min(end)).max(start),
-                interval,
-            )
-            .saturating_sub(self.closed),
-            complete: !in_doubt && covered.covers(asked.clone()) && covered.covers(depends.clone()),
+            gaps: whole_buckets(covered, answered, interval).saturating_sub(self.closed),
             settled: series.is_some_and(|series| series.is_settled(&asked)),
-            depends,
+            complete: !in_doubt
+                && covered.covers(asked)
+                && covered.covers(oldest..end.max(needed.end)),
+            oldest,
             last_closed: series.and_then(|series| last_closed(series, interval)),
             next_from: next.map(open_of),
         }

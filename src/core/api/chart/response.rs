@@ -129,7 +129,7 @@ impl ChartResponse<'_> {
         let keep = self.view.market.charts.keep(base);
         let later = self.view.exchange_time(self.key.source) + i64::from(SETTLED_S) * 1000;
         let is_full = spec.from.is_some() || info.rows >= spec.limit;
-        is_full && info.depends.start >= floor_slot(base, later, keep)
+        is_full && info.oldest >= floor_slot(base, later, keep)
     }
 }
 

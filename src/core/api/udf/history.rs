@@ -107,7 +107,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         return Err(Error::bad("invalid_range", "from", message));
     }
     // `to` is exclusive in this protocol; the end of a chart is inclusive.
-    let to = to.map(|to| to + -1);
+    let to = to.map(|to| to - 1);
     let (goal, from, limit) = match (countback, from) {
         (None, Some(from)) => {
             (Goal::Range, Some(clipped(view, (symbol, source), interval, from, to)), MAX_BARS)
@@ -294,7 +294,7 @@ impl History {
     /// The range has no candle: looks for the newest candle before the range.
     fn look_for_older(&mut self, view: &View<'_>) {
         let ChartRequest { symbol, spec, source, .. } = &self.chart.request;
-        let to = spec.from.map(|from| from + -1);
+        let to = spec.from.map(|from| from - 1);
         let spec = ChartSpec { from: None, to, limit: 1, ..spec.clone() };
         let request = ChartRequest { symbol: *symbol, spec, source: *source };
         self.chart = DeferredChart::new(view, request, self.chart.key);
