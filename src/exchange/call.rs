@@ -286,6 +286,11 @@ impl TargetTemplate {
         self.pieces.iter().map(|(_, placeholder)| placeholder.name)
     }
 
+    /// The number of rows that the target asks for; `None` if it names none.
+    pub(super) fn rows(&self, call: &Call<'_>, page: i64) -> Option<i64> {
+        self.pieces.iter().find_map(|(_, placeholder)| placeholder.rows(call, page))
+    }
+
     /// The target of this call's request.
     pub(super) fn fill(&self, call: &Call<'_>, file: &FileValues<'_>) -> String {
         let mut out = String::new();
@@ -298,6 +303,23 @@ impl TargetTemplate {
 }
 
 impl Placeholder {
+    /// The number of rows that it asks for; `None` if it stands for something else.
+    fn rows(self, call: &Call<'_>, page: i64) -> Option<i64> {
+        use PlaceholderName::{Back, Limit, Slots};
+        let Call::Candles { interval, from, to, now, .. } = *call else {
+            return None;
+        };
+        let slots = |last| interval.slot_of(last).saturating_sub(interval.slot_of(from)) + 1;
+        let rows = match self.name {
+            Limit => page,
+            Slots => slots(to),
+            // Another slot may begin while the request is on its way.
+            Back => slots(now) + 1,
+            _ => return None,
+        };
+        Some(rows.clamp(1, page))
+    }
+
     fn write(self, call: &Call<'_>, file: &FileValues<'_>, out: &mut String) {
         use PlaceholderName::*;
         let number = match (self.name, *call) {
@@ -307,13 +329,7 @@ impl Placeholder {
             (Ids, Call::Several { ids }) => return self.write_ids(ids, file.between, out),
             (Ids, Call::MarketsOf { ids }) => return self.write_ids(ids, file.between, out),
             (Interval, Call::Candles { .. }) => return out.push_str(file.interval),
-            (Limit, Call::Candles { .. }) => file.page,
-            (Slots | Back, Call::Candles { interval, from, to, now, .. }) => {
-                // Another slot may begin while the request is on its way.
-                let (last, more) = if self.name == Back { (now, 1) } else { (to, 0) };
-                let [first, last] = [from, last].map(|time| interval.slot_of(time));
-                (last.saturating_sub(first) + 1 + more).clamp(1, file.page)
-            }
+            (Limit | Slots | Back, _) => self.rows(call, file.page).unwrap_or_default(),
             (From | To, Call::Candles { from, to, .. }) => {
                 let time = if self.name == To { to } else { from };
                 let unit = self.unit.unwrap_or(file.unit);

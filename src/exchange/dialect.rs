@@ -236,12 +236,12 @@ impl Dialect {
 
     /// What one request for candles of this interval may return.
     pub fn page(&self, interval: Stored) -> Page {
-        let Candles { rows, depth, wide, .. } = &self.file.candles;
-        Page {
-            rows: rows.get(interval).unwrap_or(1) as usize,
-            depth: depth.as_ref().and_then(|it| it.get(interval)).map(|depth| depth as usize),
-            wide: *wide,
-        }
+        self.file.candles.page(interval)
+    }
+
+    /// The most rows in a response to this call for candles: as many as its target asks for.
+    pub fn most_rows(&self, call: &Call<'_>) -> usize {
+        self.file.candles.most_rows(call)
     }
 
     /// How many slots ago a range must begin to be requested from the archive, if there is one.
@@ -346,10 +346,7 @@ impl Dialect {
 
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {
         match call {
-            Call::Candles { .. } => {
-                let archive = self.file.candles.archive_for(call);
-                archive.map_or(&self.file.candles.call, |archive| &archive.call)
-            }
+            Call::Candles { .. } => self.file.candles.endpoint_for(call),
             // An exchange without a list gets any request that it answers.
             Call::Markets => self.file.markets.call.as_ref().unwrap_or(&self.file.time.call),
             Call::MarketsOf { .. } => {

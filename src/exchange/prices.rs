@@ -4,7 +4,7 @@
 //! passes a zero on as a zero: the market layer decides what a zero means, and checks that candles are
 //! aligned and in order. Only the time of a ticker is left out if it is zero.
 
-use super::call::Call;
+use super::call::{Call, Page};
 use super::endpoint::{ANY, ByInterval, Counts, EndpointSpec, INTERVAL_NAME};
 use super::error::{ItemFault, Reject, WrongPart};
 use super::fields::{Constants, TableOf};
@@ -16,6 +16,7 @@ use super::value::{Unit, amount, decimal, name, time};
 use crate::config::forms::STORED;
 use crate::config::members::{Named as _, count, members, names};
 use crate::decimal::Decimal;
+use crate::interval::Stored;
 use crate::record::{Candle, Stats, Ticker};
 use std::borrow::Cow;
 
@@ -210,6 +211,30 @@ impl Candles {
         let age = (*now - *from) / interval.length_ms();
         let is_old = |it: &&Archive| it.behind.get(interval).is_some_and(|it| age >= (*it).into());
         self.archive.as_ref().filter(is_old)
+    }
+
+    /// The endpoint that this call goes to.
+    pub(super) fn endpoint_for(&self, call: &Call<'_>) -> &EndpointSpec {
+        self.archive_for(call).map_or(&self.call, |archive| &archive.call)
+    }
+
+    /// See [`Dialect::page`](super::Dialect::page).
+    pub(super) fn page(&self, interval: Stored) -> Page {
+        Page {
+            rows: self.rows.get(interval).unwrap_or(1) as usize,
+            depth: self.depth.as_ref().and_then(|it| it.get(interval)).map(|depth| depth as usize),
+            wide: self.wide,
+        }
+    }
+
+    /// See [`Dialect::most_rows`](super::Dialect::most_rows).
+    pub(super) fn most_rows(&self, call: &Call<'_>) -> usize {
+        let Call::Candles { interval, .. } = call else {
+            return 0;
+        };
+        let page = self.page(*interval).rows;
+        let rows = self.endpoint_for(call).target.rows(call, page as i64);
+        rows.map_or(page, |rows| rows as usize)
     }
 }
 

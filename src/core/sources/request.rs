@@ -13,7 +13,7 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{BudgetLimit, Call, Dialect, NextPage, ReadError, Reading, RefusalKind};
+use crate::exchange::{BudgetLimit, Dialect, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
     write_request,
@@ -106,9 +106,7 @@ impl RequestInFlight {
             if dialect.is_archived(call) {
                 staged.all_rows.service = CandleService::Archive;
             }
-            if let Call::Candles { interval, .. } = call {
-                staged.all_rows.most = dialect.page(*interval).rows;
-            }
+            staged.all_rows.most = dialect.most_rows(call);
             let target = dialect.target(call, staged.page.as_ref());
             (target, Reading::new(dialect, call, item_bytes), dialect.cost(call))
         });

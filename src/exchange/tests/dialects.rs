@@ -118,6 +118,9 @@ fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
         SAMPLE.target(&old(100 * 60_000), None),
         "/old/A?bar=60&from=0&to=60&n=2&1970-01-01T00:00:00.000Z--1970-01-01T00:01:00.000Z"
     );
+    let htx = Dialect::by_name("htx").expect("it is built in");
+    let most = [(*SAMPLE, old(0)), (*SAMPLE, old(100 * 60_000)), (htx, old(59_999_999))];
+    assert_eq!(most.map(|(dialect, call)| dialect.most_rows(&call)), [300, 2, 1001]);
     let stats = Call::Stats { id: "A/B" };
     assert!(SAMPLE.has_stats());
     assert_eq!(SAMPLE.target(&stats, None), "/products/A%2FB/day");
