@@ -5,8 +5,9 @@
 //! in the items of a list as they arrive.
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
-//! names, whatever their status, and the wanted active markets of its list. Until its first list
-//! has come, it tracks the symbols of an earlier run's list.
+//! names, whatever their status, and the wanted active markets of its list. A market that it tracks stays
+//! tracked as long as the list names it. Until its first list has come, it tracks the symbols of an earlier
+//! run's list.
 //!
 //! Invariant: a list that is being read changes nothing that is served. One call of
 //! [`Catalog::refresh_list`] applies the whole list at once. [`Catalog::version`] increases if
@@ -159,7 +160,7 @@ impl Catalog {
     /// True if the first list of a source is still to come and may have this symbol.
     pub fn may_track(&self, source: SourceId, symbol: SymbolId) -> bool {
         let roster = &self.rosters[source.index()];
-        !roster.has_list && roster.wants(self.name(symbol).quote(), true)
+        !roster.has_list && roster.wants(self.name(symbol).quote())
     }
 
     /// The number of symbols that have an id. Symbols that no source tracks any more count too.
@@ -268,6 +269,11 @@ impl Catalog {
         self.version
     }
 
+    /// True if no market of a source trades now. A source that lists none of its named symbols is not halted.
+    pub fn is_halted(&self, source: SourceId) -> bool {
+        self.rosters[source.index()].is_halted()
+    }
+
     /// True if a list of this source was ever applied.
     pub fn has_list(&self, source: SourceId) -> bool {
         self.rosters[source.index()].has_list
@@ -286,8 +292,8 @@ impl Catalog {
         };
         roster.staging().usable += 1;
         let met = self.symbols.get(&spelling);
-        let is_named = met.is_some_and(|symbol| roster.names(symbol));
-        if is_named || roster.wants(&info.quote, info.active) {
+        let is_tracked = met.is_some_and(|symbol| roster.tracks(symbol));
+        if is_tracked || info.active && roster.wants(&info.quote) {
             // If the list is dropped, only the numbers of its symbols remain.
             match self.symbols.intern(&spelling) {
                 Some(symbol) => roster.stage(symbol, Listing::new(info)),

@@ -1,7 +1,8 @@
 //! Market lists that lack what is there, and markets that have left.
 
 use crate::claims::world::*;
-use crate::sim::truth::Trading;
+use crate::sim::truth::{ListChange, Trading};
+use crate::support::Json;
 use std::time::Duration;
 
 /// A daemon that tracks all of these markets, the first two by name.
@@ -26,6 +27,23 @@ fn leave(world: &mut World, left: usize) {
     let host = &mut world.hosts[0];
     let there = host.truth.list(now).into_iter().map(|(market, _)| market);
     there.filter(|it| *it >= left).for_each(|market| host.remove(market, now));
+}
+
+/// The exchange halts its markets from this one on, or trades them again.
+fn trade(world: &mut World, first: usize, active: bool) {
+    let at_ms = world.clock();
+    let host = &mut world.hosts[0];
+    let change =
+        |market| ListChange { at_ms, market, active: Some(active), lingers: true, least: 1 };
+    host.truth.changes.extend((first..host.count()).map(change));
+}
+
+/// The number of markets that are known, and how many of them are active.
+fn known(world: &mut World) -> (usize, usize) {
+    let body = world.get("/api/v1/categories/usdt/markets");
+    let markets = body["markets"].items();
+    let is_active = |it: &&Json| it["active"].bool() == Some(true);
+    (markets.len(), markets.iter().filter(is_active).count())
 }
 
 /// The list has only so many markets, and tickers have all.
@@ -144,5 +162,33 @@ fn what_is_stored_is_read_after_a_restart_also_of_a_market_that_is_not_listed_or
         world.pages();
         world.run(60);
         assert!(world.pages().is_empty() || !is_delisted);
+    }
+}
+
+#[test]
+fn halted_markets_stay_known_and_are_active_again_soon_after_all_were_halted() {
+    // How often the list is read while all markets are halted: more and more seldom.
+    for (hours, lists) in [(0, 14..25), (2, 30..50), (15, 50..75)] {
+        let mut world = world_of(21, keep_file);
+        world.run(30);
+        assert_eq!(known(&mut world), (21, 21));
+        trade(&mut world, 20, false);
+        await_list(&mut world);
+        assert_eq!(known(&mut world), (21, 20));
+        let before = world.count(Kind::List);
+        world.run(3500);
+        assert_eq!(world.count(Kind::List), before, "one market alone costs nothing");
+        trade(&mut world, 0, false);
+        await_list(&mut world);
+        world.run(1200 + hours * 3600);
+        assert_eq!(known(&mut world), (21, 0));
+        let read = world.count(Kind::List) - before;
+        assert!(lists.contains(&read), "{read} lists in {hours} hours");
+        world.restart(0);
+        world.run(30);
+        assert_eq!((served(&mut world), known(&mut world)), (21, (21, 0)), "{hours} hours");
+        trade(&mut world, 0, true);
+        world.run(90);
+        assert_eq!(known(&mut world), (21, 21), "{hours} hours");
     }
 }

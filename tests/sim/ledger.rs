@@ -206,7 +206,6 @@ struct Lately {
 /// A market of the list that is in place.
 #[derive(Clone, Copy, Debug)]
 struct Listing {
-    active: bool,
     /// Whether the last list has it.
     is_listed: bool,
     /// Whether it is in place for certain: where the last list lacks it and nothing tells that the daemon must
@@ -220,7 +219,7 @@ type Listings = BTreeMap<usize, Listing>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub named: BTreeSet<usize>,
-    /// Of the others those that are listed, while they are active.
+    /// Of the others those that a list has had as active, as long as it has them.
     pub wanted: BTreeSet<usize>,
 }
 
@@ -318,7 +317,7 @@ impl Ledger {
     pub fn select(&mut self, selection: Selection, now: u64) {
         let before = self.listed.last().cloned().flatten();
         let list = before.map(|mut list| {
-            list.retain(|market, it| selection.takes(*market, it.active));
+            list.retain(|market, _| selection.takes(*market, true));
             list
         });
         let is_named = |market: usize| {
@@ -482,13 +481,21 @@ impl Ledger {
         let window = (now.us, now.us + self.grace_us);
         let selection = self.selection.last().cloned().flatten();
         let selection = selection.unwrap_or_default();
-        let tracked = list.into_iter().filter(|(market, active)| selection.takes(*market, *active));
-        let listing = |active| Listing { active, is_listed: true, is_sure: true };
-        let mut list: Listings =
-            tracked.map(|(market, active)| (market, listing(active))).collect();
-        let before = self.listed.last().cloned().flatten().unwrap_or_default();
-        for market in list.keys() {
-            if before.get(market).is_none_or(|before| !before.is_sure) {
+        let before = self.listed.last().cloned().flatten();
+        // A halted market stays that was tracked before, as a file may tell of an earlier run.
+        let is_first = before.is_none();
+        let before = before.unwrap_or_default();
+        let listing = |(market, active)| {
+            let is_taken = selection.takes(market, active);
+            let was_sure = before.get(&market).map(|it| it.is_sure);
+            let may_be_known = is_first && self.remembers && selection.takes(market, true);
+            let is_sure = is_taken || was_sure == Some(true);
+            let stays = is_taken || was_sure.is_some() || may_be_known;
+            stays.then_some((market, Listing { is_listed: true, is_sure }))
+        };
+        let mut list: Listings = list.into_iter().filter_map(listing).collect();
+        for (market, it) in &list {
+            if it.is_sure && before.get(market).is_none_or(|before| !before.is_sure) {
                 self.listed_at.insert(*market, now.us);
                 if !selection.named.contains(market) {
                     self.lately.insert(*market, Lately::new(window.1));

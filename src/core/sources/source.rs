@@ -61,6 +61,8 @@ pub struct Source {
     is_first: bool,
     /// When the market list is due.
     list_due: Mono,
+    /// Since when no market of the list trades.
+    halted_since: Option<Mono>,
     /// The tag of the list in place, if the exchange has sent one: the same list is not sent again.
     list_tag: Option<Box<str>>,
     /// How tickers are requested.
@@ -108,6 +110,7 @@ impl Source {
             quotes_due: now.mono,
             is_first: false,
             list_due: now.mono,
+            halted_since: None,
             list_tag: None,
             plan: QuotePlan::new(&profile),
             round: QuoteRound::default(),

@@ -70,7 +70,7 @@ impl Catalog {
     /// are tracked until the next list.
     pub fn remember(&mut self, source: SourceId, mut symbols: Vec<SymbolId>) {
         let (roster, names) = (&mut self.rosters[source.index()], &self.symbols);
-        symbols.retain(|symbol| roster.wants(names.name(*symbol).quote(), true));
+        symbols.retain(|symbol| roster.wants(names.name(*symbol).quote()));
         roster.remember(&mut symbols);
         if symbols.is_empty() {
             return;

@@ -75,7 +75,8 @@ pub(super) struct Roster {
     pub(super) remembered: BTreeSet<SymbolId>,
     /// The rules of an earlier run's list, until the first list has come.
     pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
-    /// Active markets quoted in these assets are tracked besides the named ones; `None`: all active ones.
+    /// Markets quoted in these assets are tracked besides the named ones, once a list has them as active.
+    /// `None`: all markets.
     wanted: Option<Vec<String>>,
     pub(super) listings: BTreeMap<SymbolId, Box<Listing>>,
     /// From ticker ids to symbols.
@@ -133,9 +134,9 @@ impl Roster {
         symbols: &Symbols,
     ) {
         let new = Roster::new(source, named);
-        let wants = |symbol, active| new.wants(symbols.name(symbol).quote(), active);
-        self.listings.retain(|symbol, it| new.names(*symbol) || wants(*symbol, it.active));
-        self.remembered.retain(|symbol| wants(*symbol, true));
+        let wants = |symbol: &SymbolId| new.wants(symbols.name(*symbol).quote());
+        self.listings.retain(|symbol, _| new.names(*symbol) || wants(symbol));
+        self.remembered.retain(wants);
         (self.named, self.wanted, self.staging) = (new.named, new.wanted, None);
         self.route();
     }
@@ -158,10 +159,15 @@ impl Roster {
         self.listing(symbol).is_some() || self.names(symbol) || self.remembered.contains(&symbol)
     }
 
-    /// True if a market with this quote asset and status is tracked without being named.
-    pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
+    /// True if an active market with this quote asset is tracked without being named.
+    pub(super) fn wants(&self, quote: &str) -> bool {
         let is_wanted = |assets: &Vec<String>| assets.iter().any(|asset| asset == quote);
-        active && self.wanted.as_ref().is_none_or(is_wanted)
+        self.wanted.as_ref().is_none_or(is_wanted)
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        let wants_others = self.wanted.as_ref().is_none_or(|assets| !assets.is_empty());
+        (wants_others || !self.listings.is_empty()) && self.listings.values().all(|it| !it.active)
     }
 
     /// The list that is being read, started now if there is none.

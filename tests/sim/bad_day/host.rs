@@ -336,7 +336,8 @@ impl Host {
             }
         }
         let listed = self.truth.list(clock).into_iter().take(most);
-        let items = listed.map(|(market, _)| self.truth.brain.listing(market, true, 1));
+        let items =
+            listed.map(|(market, is_active)| self.truth.brain.listing(market, is_active, 1));
         let items: Vec<String> = items.collect();
         (200, format!("{{\"symbols\":[{}]}}", items.join(",")))
     }

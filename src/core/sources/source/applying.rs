@@ -6,7 +6,7 @@ use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backoff::Host;
-use crate::core::sources::clock::Witness;
+use crate::core::sources::clock::{HOURLY, Witness};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::quote_round::RoundEnd;
@@ -19,6 +19,9 @@ use crate::market::{Answer, Awaited, Evidence, Market, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
+
+/// While no market trades, the list is read again after one part in `HALT_PARTS` of the time that this lasts.
+const HALT_PARTS: u32 = 10;
 
 /// Tickers by the exchange's ids, as the nodes of a cluster tell each other.
 pub(super) type TickersById = Vec<(Box<str>, Ticker)>;
@@ -44,6 +47,7 @@ impl Source {
             // The list in place still stands (RFC 9110, 15.4.5).
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
+            self.watch_trading(cx);
             self.answered(&task, began, host, cx);
             return Ok(());
         }
@@ -334,6 +338,7 @@ impl Source {
             cx.market.quotes.expect(id, change.added);
         }
         cx.market.quotes.arrived(id, Awaited::List);
+        self.watch_trading(cx);
         if is_first {
             self.begin_quotes(cx.now.mono);
             let listed = cx.market.catalog.listed_by(id);
@@ -346,6 +351,17 @@ impl Source {
         let removed = Job::DropQuotes(change.removed.into_iter());
         self.jobs.push([removed, Job::FollowNamed(named.into_iter())]);
         self.list_changed();
+    }
+
+    /// Reads the list soon again if no market of it trades. The longer that lasts, the later.
+    fn watch_trading(&mut self, cx: &Context) {
+        let now = cx.now.mono;
+        if cx.market.catalog.is_halted(self.id) {
+            let lasts = now.since(*self.halted_since.get_or_insert(now));
+            self.list_due = now + (lasts / HALT_PARTS).clamp(LIST_RETRY, HOURLY);
+        } else {
+            self.halted_since = None;
+        }
     }
 
     /// Reads the list soon again if it lacks what an earlier one had.

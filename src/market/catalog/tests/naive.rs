@@ -6,6 +6,8 @@ use super::*;
 struct Naive<'a> {
     sources: &'a [SourceConfig],
     lists: Vec<Option<Vec<MarketInfo>>>,
+    /// The symbols that each source tracked before its last list came.
+    before: Vec<BTreeSet<String>>,
     /// When each symbol was first listed, and when its shown data last changed.
     times: BTreeMap<String, [Option<UnixMs>; 2]>,
 }
@@ -55,7 +57,8 @@ impl Naive<'_> {
         for market in self.lists[at].iter().flatten() {
             let symbol = symbol_of(market);
             let quoted = all || source.quote_assets.contains(&market.quote.to_string());
-            if !is_usable(&symbol) || !(named(&symbol) || quoted && market.active) {
+            let stays = self.before[at].contains(&symbol);
+            if !is_usable(&symbol) || !(named(&symbol) || stays || quoted && market.active) {
                 continue;
             }
             let slot = tracked.entry(symbol).or_default();
@@ -90,7 +93,7 @@ impl Naive<'_> {
     fn apply(&mut self, at: usize, list: Vec<MarketInfo>, now: UnixMs) -> [Vec<String>; 2] {
         let names = |it: &Naive| it.tracked(at).into_keys().collect::<BTreeSet<String>>();
         let (before, names_before) = (self.shown(), names(self));
-        self.lists[at] = Some(list);
+        (self.lists[at], self.before[at]) = (Some(list), names_before.clone());
         for (text, (shown, is_listed)) in self.shown() {
             let times = self.times.entry(text.clone()).or_default();
             let is_created = is_listed && times[0].is_none();
@@ -177,7 +180,8 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             .collect();
         let mut catalog = catalog(&sources);
         let (lists, times) = (vec![None, None, None], BTreeMap::new());
-        let mut naive = Naive { sources: &sources, lists, times };
+        let before = vec![BTreeSet::new(); 3];
+        let mut naive = Naive { sources: &sources, lists, before, times };
         compare(&catalog, &naive, seed);
         for step in 0..40 {
             let at = random.below(3) as usize;
