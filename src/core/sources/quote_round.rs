@@ -27,6 +27,13 @@ const STATS_ROUNDS: u32 = 10;
 /// The figures take at most one part in `STATS_PARTS` of the budget, and leave the rest to candles.
 const STATS_PARTS: u32 = 4;
 
+/// Figures are served for this long after they were read, or for [`STATS_MISSED`] times the time between two
+/// readings if that is longer.
+const STATS_SERVED: Duration = Duration::from_secs(600);
+
+/// See [`STATS_SERVED`].
+const STATS_MISSED: u32 = 3;
+
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
@@ -72,8 +79,10 @@ pub struct QuoteRound {
     took: Option<Duration>,
     /// When the 24-hour figures of each market are read next, in that order.
     stats_due: VecDeque<(Mono, SymbolId)>,
-    /// The 24-hour figures, as they were last read.
-    pub stats: HashMap<SymbolId, Stats>,
+    /// The time between the last two readings of a market's figures, as planned.
+    stats_age: Duration,
+    /// The 24-hour figures, as they were last read, and when.
+    stats: HashMap<SymbolId, (Stats, Mono)>,
     /// Markets that the exchange does not know: how long each is left alone, and until when.
     paused: HashMap<SymbolId, (Duration, Mono)>,
     /// The markets whose last request of this kind failed: for quotes or for 24-hour figures.
@@ -93,10 +102,6 @@ impl QuoteRound {
         if self.most != most {
             (self.most, self.most_now) = (most, most);
         }
-        let listed: HashSet<SymbolId> = urgent.iter().chain(&rest).copied().collect();
-        self.paused.retain(|symbol, _| listed.contains(symbol));
-        self.failed.retain(|(_, symbol)| listed.contains(symbol));
-        self.stats.retain(|symbol, _| listed.contains(symbol));
         urgent.retain(|symbol| !self.is_paused(*symbol, now));
         rest.retain(|symbol| !self.is_paused(*symbol, now));
         if has_stats {
@@ -178,15 +183,18 @@ impl QuoteRound {
         }
         let age = self.duration(now).map_or(STATS_AGE, |took| STATS_AGE.max(took * STATS_ROUNDS));
         let markets = self.stats_due.len() as u32 + 1;
-        let age = age.max(takes.saturating_mul(markets.saturating_mul(STATS_PARTS)));
-        self.stats_due.push_back((now + age, symbol));
+        self.stats_age = age.max(takes.saturating_mul(markets.saturating_mul(STATS_PARTS)));
+        self.stats_due.push_back((now + self.stats_age, symbol));
     }
 
-    /// Leaves out the markets that `is_kept` rejects.
+    /// Forgets the markets that `is_kept` rejects: they are not requested, and begin anew if they come back.
     pub fn retain(&mut self, is_kept: impl Fn(SymbolId) -> bool) {
         self.urgent.retain(|symbol| is_kept(*symbol));
         self.rest.retain(|symbol| is_kept(*symbol));
         self.stats_due.retain(|(_, symbol)| is_kept(*symbol));
+        self.stats.retain(|symbol, _| is_kept(*symbol));
+        self.paused.retain(|symbol, _| is_kept(*symbol));
+        self.failed.retain(|(_, symbol)| is_kept(*symbol));
     }
 
     /// Markets that were being requested are to be requested again, first.
@@ -237,9 +245,17 @@ impl QuoteRound {
         (self.began, self.took) = (None, None);
     }
 
-    /// Completes the ticker of a market by its 24-hour figures.
-    pub fn complete(&self, symbol: SymbolId, ticker: &mut Ticker) {
-        if let Some(stats) = self.stats.get(&symbol) {
+    /// The 24-hour figures of a market have come.
+    pub fn note_stats(&mut self, symbol: SymbolId, stats: Stats, now: Mono) {
+        self.stats.insert(symbol, (stats, now));
+    }
+
+    /// Completes the ticker of a market by its 24-hour figures, unless they are old.
+    pub fn complete(&self, symbol: SymbolId, ticker: &mut Ticker, now: Mono) {
+        let served = STATS_SERVED.max(self.stats_age * STATS_MISSED);
+        if let Some((stats, at)) = self.stats.get(&symbol)
+            && now.since(*at) < served
+        {
             ticker.fill_from(stats);
         }
     }
@@ -447,7 +463,7 @@ mod tests {
         round.pause(a, SECOND, now);
         assert!(round.note(RequestKind::Quotes, &[a], false), "it has failed");
         assert!(!round.note(RequestKind::Stats, &[b], true), "that is another kind");
-        round.begin((vec![b], Vec::new()), 1, false, now);
+        round.retain(|symbol| symbol == b);
         assert!(round.paused.is_empty() && round.failed.is_empty(), "it has left the list");
     }
 

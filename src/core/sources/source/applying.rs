@@ -189,7 +189,7 @@ impl Source {
                 if let Some(stats) = staged.stats
                     && let Some(listing) = cx.market.catalog.listing(self.id, symbol)
                 {
-                    self.round.stats.insert(symbol, stats.clone());
+                    self.round.note_stats(symbol, stats.clone(), cx.now.mono);
                     let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
                     self.publish(body, cx.now, cx);
                 }
@@ -278,7 +278,7 @@ impl Source {
     fn apply_piece(&mut self, tickers: &mut StagedTickers, cx: &mut Context) -> TickersById {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
-            self.round.complete(*symbol, ticker);
+            self.round.complete(*symbol, ticker, tickers.received.mono);
         }
         let published = self.to_publish(&piece, cx);
         let id = self.id;
@@ -398,6 +398,8 @@ mod tests {
     use crate::core::testing::{NOW, SOURCE, config_of, context, list};
     use crate::decimal::Decimal;
     use crate::exchange::Sink;
+    use crate::market::SymbolId;
+    use crate::record::Stats;
     use crate::time::Now;
     use std::time::Duration;
 
@@ -408,6 +410,36 @@ mod tests {
         let mut cx = context(config, NOW);
         list(&mut cx.market.catalog, symbols);
         (source, cx)
+    }
+
+    /// 24-hour figures of a market, as they come.
+    fn figures_of(symbol: SymbolId) -> Staged {
+        let mut staged = Staged::new(SOURCE, Task::Stats(symbol), None);
+        staged.stats = Some(Stats { high: Some(Decimal::from(9)), ..Stats::default() });
+        staged
+    }
+
+    #[test]
+    fn figures_of_24_hours_are_served_as_long_as_they_are_read() {
+        // The seconds that a reading takes of the budget, so the minutes between two readings. The minutes
+        // since the last one, and whether its figures are served.
+        for (takes, since, expected) in
+            [(1, 9, true), (1, 11, false), (300, 59, true), (300, 61, false)]
+        {
+            let (mut source, mut cx) = listing("coinbase", &["A/USD"]);
+            let symbol = cx.market.catalog.known()[0];
+            source.round.begin((Vec::new(), vec![symbol]), 1, true, NOW.mono);
+            source.round.sent_stats(symbol, Duration::from_secs(takes), NOW.mono);
+            source.apply(figures_of(symbol), &mut cx).expect("they are sound");
+            cx.now.mono = NOW.mono + Duration::from_secs(60 * since);
+            source.round.sent(&[symbol]);
+            let mut tickers = StagedTickers::default();
+            tickers.received = cx.now;
+            tickers.push(symbol, Ticker::of_last(Decimal::from(5)));
+            source.apply_of_round(&[symbol], tickers, &mut cx);
+            let quote = cx.market.quotes.of(SOURCE, symbol).expect("it has come");
+            assert_eq!(quote.ticker.high.is_some(), expected, "{takes} {since}");
+        }
     }
 
     #[cfg(feature = "cluster")]
@@ -521,6 +553,7 @@ mod tests {
             source.note_stored(NOW);
             assert_eq!(work(&mut source, &mut cx), 100);
             source.round.begin((Vec::new(), all.clone()), 1, true, NOW.mono);
+            source.apply(figures_of(gone), &mut cx).expect("they are sound");
             let quotes = Task::TickersOf { symbols: vec![left[0], gone], is_whole: false };
             for (conn, task) in [quotes, Task::Stats(gone), candles].into_iter().enumerate() {
                 let offer = Offer { due: NOW.mono, task, purpose: Purpose::Named };
@@ -551,6 +584,9 @@ mod tests {
             left.sort();
             requested.sort();
             assert_eq!(requested, if by_reload { Vec::new() } else { left.clone() });
+            let mut ticker = Ticker::of_last(Decimal::from(5));
+            source.round.complete(gone, &mut ticker, NOW.mono);
+            assert_eq!(ticker.high, None, "a market that comes back has other figures");
             for _ in 0..40 {
                 let (_, symbol) = source.round.next_stats().expect("there are markets");
                 assert_ne!(symbol, gone);

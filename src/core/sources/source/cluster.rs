@@ -256,7 +256,7 @@ impl Source {
             }
             Update::Stats(id, stats) => {
                 if let Some(symbol) = cx.market.catalog.by_ticker_id(self.id, &id) {
-                    self.round.stats.insert(symbol, *stats);
+                    self.round.note_stats(symbol, *stats, received.mono);
                 }
             }
             Update::Released(_) => {}
