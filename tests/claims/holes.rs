@@ -65,6 +65,24 @@ fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
     assert!(fetched < 60, "{fetched} pages");
 }
 
+/// The exchange is away for longer than the backfill is deep, and marketd is not restarted.
+#[test]
+fn an_outage_of_the_exchange_is_filled_by_itself() {
+    const AWAY: i64 = 2880;
+    const BACKFILL: i64 = 1200;
+    for days_before in [0, 1] {
+        let mut world = deep(BACKFILL, |_| {});
+        world.run(60 + 86_400 * days_before);
+        let left = world.current();
+        world.begins(Ill::Gone);
+        world.run(AWAY as u64 * 60);
+        world.ends();
+        world.run(600);
+        world.begins(NO_CANDLES);
+        world.all_whole(left - BACKFILL + 5, left + AWAY - 5);
+    }
+}
+
 /// The disk takes nothing for a day, more comes than may wait for it, and memory holds little: what
 /// had to be let go of is not called known, and comes again by itself when there is room.
 #[test]

@@ -283,7 +283,7 @@ impl CandlePlans {
             }
             // All slots that have ended since the first request are read, however long the requests have
             // failed.
-            Some(_) => self.plans.get(&key).and_then(|plan| plan.begun).unwrap_or(current),
+            Some(_) => self.plans.get(&key).and_then(|plan| plan.reach).unwrap_or(current),
         };
         // Older slots than the kept ones would be dropped at once.
         let oldest_kept = current.saturating_sub(charts.keep(key.interval));
@@ -302,11 +302,11 @@ impl CandlePlans {
         }
         let depth = cx.config.history.depth(key.interval);
         if let Some(plan) = self.plans.get_mut(&key) {
-            plan.begun.get_or_insert(slots.end - 1);
             plan.reach.get_or_insert_with(|| {
                 let oldest_kept = current.saturating_sub(depth.keep);
-                let series = cx.market.charts.get(key)?;
-                series.reach(oldest_kept, depth.backfill.max(FOLLOWED))
+                let series = cx.market.charts.get(key);
+                let known = series.map(|it| it.reach(oldest_kept, depth.backfill.max(FOLLOWED)));
+                known.flatten().unwrap_or(current)
             });
         }
     }
@@ -374,13 +374,13 @@ impl CandlePlans {
     }
 
     /// The number of closed slots before the current one that are requested without a client: the configured
-    /// backfill or, if that is more, all that were missed since the last run, as far as the file shows. It is
-    /// at most what the exchange still serves and what is kept. An outage leaves no hole, even if it was
-    /// longer than the backfill, and even if filling the hole was interrupted.
+    /// backfill or, if that is more, all that were missed since the first request or, as far as the file
+    /// shows, since the last run. It is at most what the exchange still serves and what is kept. An outage
+    /// leaves no hole, even if it was longer than the backfill, and even if filling the hole was interrupted.
     pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.depth(key.interval);
-        let reach = self.plans.get(&key).and_then(|plan| plan.reach.flatten());
+        let reach = self.plans.get(&key).and_then(|plan| plan.reach);
         let reach = reach.filter(|_| history.keeps(key, cx));
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let served = current - self.oldest_served(key.interval, current);

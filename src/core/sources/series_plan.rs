@@ -49,12 +49,10 @@ pub struct SeriesPlan {
     /// The next request without a client: when it is due, how urgent it is, and its slots. These are the
     /// newest part that is missing or due again, or else the part that is due first.
     pub unasked: Option<(Mono, Urgency, Range<i64>)>,
-    /// Everything newer than this slot is fetched, however long the outage was ([`Series::reach`]). It is
-    /// fixed at the first request. `Some(None)`: nothing was known then. `None`: nothing was requested
-    /// yet.
-    pub reach: Option<Option<i64>>,
-    /// The newest slot of the first request.
-    pub begun: Option<i64>,
+    /// Everything newer than this slot is fetched, however long the outage was. It is fixed at the first
+    /// request: what the file shows ([`Series::reach`]), or else the slot that was current then. `None`:
+    /// nothing was requested yet.
+    pub reach: Option<i64>,
     failures: u32,
     /// After a failure: not before this.
     rest_until: Mono,
