@@ -31,7 +31,7 @@ pub use file::check;
 pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed};
 
-use crate::history::{DiskJob, Loaded, OpenError, Reply, StoreError, Unusable};
+use crate::history::{Batch, DiskJob, Loaded, OpenError, Reply, StoreError, Unusable, Written};
 use crate::log_targets::{HISTORY, quoted};
 use file::{CHECKED_BYTES, HistoryFile, KnownFile};
 use header::Lock;
@@ -70,8 +70,7 @@ pub(super) fn run(
                 holder.replies.send(Reply::Rows { ticket: read.ticket, result });
             }
             DiskJob::Write(batch) => {
-                let result = holder
-                    .with(|HistoryFile { db, .. }, _| db.transaction(|| tables::apply(db, &batch)));
+                let result = holder.write(&batch);
                 let is_written = result.is_ok();
                 holder.replies.send(Reply::Written { batch, result });
                 // The checkpoint comes after the reply, so that it delays only later jobs.
@@ -118,8 +117,8 @@ fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
     }
 }
 
-/// After this many reports of damage by SQLite, the file counts as damaged, even if a complete check finds no
-/// damage: the disk fails too often.
+/// After this many reports of damage by SQLite without a write between them, the file counts as damaged, even
+/// if a complete check finds no damage: the disk fails too often.
 const MAX_DOUBTS: u32 = 3;
 
 /// Sends replies to the loop and wakes it.
@@ -134,7 +133,7 @@ struct Holder {
     state: State,
     /// The last state that was reported. Only changes are reported.
     reported: Option<Result<(), OpenError>>,
-    /// How often SQLite reported damage.
+    /// How often SQLite has reported damage since the last write that succeeded.
     doubts: u32,
     /// Held as long as the file is in use, also while it is closed until the next job.
     lock: Option<Lock>,
@@ -194,6 +193,14 @@ impl Holder {
             _ => {}
         }
         done
+    }
+
+    /// Writes the whole batch, or nothing of it.
+    fn write(&mut self, batch: &Batch) -> Result<Written, StoreError> {
+        let written =
+            self.with(|HistoryFile { db, .. }, _| db.transaction(|| tables::apply(db, batch)))?;
+        self.doubts = 0;
+        Ok(written)
     }
 
     /// Closes a file that was removed or replaced, and reports it: everything written to it is

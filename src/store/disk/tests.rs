@@ -1,8 +1,9 @@
 //! What is written to the tables and read back, against a model that does everything slot by slot.
 
 use super::sqlite::Database;
-use super::{schema, tables};
+use super::{Holder, Replies, schema, tables};
 use crate::decimal::Decimal;
+use crate::history::StoreError;
 use crate::history::testing::{Model, candle, random_changes, series};
 use crate::history::{Batch, PAGE, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead, SeriesName};
 use crate::interval::Stored;
@@ -10,6 +11,7 @@ use crate::record::{Candle, Edge, Ticker};
 use crate::rng::Rng;
 use crate::time::UnixMs;
 use std::ops::Range;
+use std::sync::mpsc::sync_channel;
 
 fn database() -> Database {
     let db = Database::in_memory().expect("memory");
@@ -235,4 +237,21 @@ fn a_quote_comes_back_as_it_was() {
         let (quotes, _) = tables::records(&db).expect("sound tables");
         assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn reports_of_damage_give_a_sound_file_up_only_if_nothing_is_written_between_them() {
+    let dir = std::env::temp_dir().join(format!("marketd-doubts-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let (queue, _replies) = sync_channel(64);
+    let mut holder = Holder::new(dir.join("it.db"), Replies { queue, wake: Box::new(|| ()) });
+    for (reports, is_kept) in [(0, true), (2, true), (2, true), (3, false)] {
+        for _ in 0..reports {
+            let damaged: Result<(), _> = Err(StoreError::Damaged("malformed".to_string()));
+            assert_eq!(holder.with(|_, _| damaged.clone()), damaged);
+        }
+        assert_eq!(holder.write(&Batch::default()).is_ok(), is_kept, "{reports}");
+    }
+    drop(holder);
+    std::fs::remove_dir_all(&dir).expect("it is there");
 }
