@@ -250,7 +250,9 @@ impl Probe<'_> {
         let is_named = self.bodies.is_empty() && self.source.quote_assets.is_empty();
         let ids = self.dialect.list_ids(&self.source.symbols).filter(|_| is_named);
         let named = ids.and_then(|ids| self.ask(&Call::MarketsOf { ids: &ids }));
-        let Some((_, kept)) = named.or_else(|| self.ask(&Call::Markets)) else {
+        let Some((_, kept)) =
+            named.or_else(|| self.ask(&Call::Markets { named: &self.source.symbols }))
+        else {
             return Vec::new();
         };
         self.report.judge_markets(&kept);
@@ -384,7 +386,7 @@ impl Probe<'_> {
 fn name_of(call: &Call<'_>) -> &'static str {
     match call {
         Call::Time => "time",
-        Call::Markets | Call::MarketsOf { .. } => "markets",
+        Call::Markets { .. } | Call::MarketsOf { .. } => "markets",
         Call::Tickers => "tickers",
         Call::Several { .. } | Call::Ticker { .. } => "ticker",
         Call::Stats { .. } => "stats",

@@ -58,7 +58,10 @@ pub enum Call<'a> {
         now: UnixMs,
     },
     /// The list of markets.
-    Markets,
+    Markets {
+        /// The symbols of the source: the markets of an exchange without a list.
+        named: &'a [String],
+    },
     /// The list of some markets.
     MarketsOf {
         /// Their ids, by [`Dialect::list_ids`](super::Dialect::list_ids).

@@ -333,8 +333,8 @@ static DIALECTS: LazyLock<Vec<Dialect>> = LazyLock::new(|| {
     BUILT_IN.iter().map(read).collect()
 });
 
-/// The most dialects of files that are kept. Each takes some ten kilobytes. Each reload of a source with
-/// another file or other symbols keeps one more. Nobody edits files that often without a restart.
+/// The most dialects of files that are kept. Each takes some ten kilobytes. Each source that begins with a
+/// file, at the start or by a reload, keeps one more. Nobody edits files that often without a restart.
 const KEPT_MOST: usize = 1000;
 
 /// How many dialects of files are kept.
@@ -363,11 +363,7 @@ impl Dialect {
         if source.dialect_text.is_empty() {
             return Dialect::by_name(source.spoken());
         }
-        let mut dialect = Dialect::read(&source.dialect, &source.dialect_text).ok()?;
-        let symbols = source.symbols.iter();
-        let symbols = symbols.filter_map(|symbol| symbol.split_once('/'));
-        let named = symbols.map(|(base, quote)| (base.into(), quote.into()));
-        dialect.named = named.collect();
+        let dialect = Dialect::read(&source.dialect, &source.dialect_text).ok()?;
         KEPT.fetch_add(1, Ordering::Relaxed);
         Some(Box::leak(Box::new(dialect)))
     }
@@ -391,6 +387,6 @@ impl Dialect {
         }
         check(&form, &mut report);
         report.close()?;
-        Ok(Dialect { file: form, named: Vec::new() })
+        Ok(Dialect { file: form })
     }
 }

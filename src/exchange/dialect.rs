@@ -29,8 +29,6 @@ const BYTES_OF_ONE: u32 = 350;
 pub struct Dialect {
     /// The contents of its file.
     pub(super) file: DialectForm,
-    /// The markets of an exchange without a list: base and quote of each.
-    pub(super) named: Vec<(String, String)>,
 }
 
 members! {
@@ -348,7 +346,7 @@ impl Dialect {
         match call {
             Call::Candles { .. } => self.file.candles.endpoint_for(call),
             // An exchange without a list gets any request that it answers.
-            Call::Markets => self.file.markets.call.as_ref().unwrap_or(&self.file.time.call),
+            Call::Markets { .. } => self.file.markets.call.as_ref().unwrap_or(&self.file.time.call),
             Call::MarketsOf { .. } => {
                 let several = self.file.markets.several.as_ref();
                 &several.expect("the caller has its ids from it").call
@@ -365,7 +363,9 @@ impl Dialect {
             Call::Ticker { .. } => &self.file.tickers.one,
             Call::Several { .. } => &self.file.tickers.several,
             Call::Stats { .. } => &self.file.tickers.stats,
-            Call::Candles { .. } | Call::Markets | Call::MarketsOf { .. } | Call::Time => &None,
+            Call::Candles { .. } | Call::Markets { .. } | Call::MarketsOf { .. } | Call::Time => {
+                &None
+            }
         };
         found.as_ref()
     }
@@ -384,7 +384,7 @@ impl Dialect {
         Some(match call {
             Call::Time => return None,
             Call::Candles { .. } => ItemForm::new(&candles.fields, &FIRST, &candles.constants),
-            Call::Markets | Call::MarketsOf { .. } => {
+            Call::Markets { .. } | Call::MarketsOf { .. } => {
                 let name = markets.name.as_ref().map_or(&FIRST, |name| &name.0);
                 ItemForm::new(markets.fields.as_ref()?, name, &markets.constants)
             }

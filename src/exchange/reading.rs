@@ -54,8 +54,8 @@ enum Task {
     Tickers(Known),
     Candles,
     Markets,
-    /// The exchange has no list of its own.
-    Named,
+    /// The exchange has no list of its own: base and quote of each market of the source.
+    Named(Vec<[Box<str>; 2]>),
     Time(Unit),
     /// The clock is the date of the response.
     Date {
@@ -91,9 +91,11 @@ impl Reading {
             Call::Tickers | Call::Several { .. } => tickers(None),
             Call::Ticker { id } | Call::Stats { id } => tickers(Some(id)),
             Call::Candles { .. } => Task::Candles,
-            Call::Markets if dialect.has_list() => Task::Markets,
-            Call::Markets => Task::Named,
-            Call::MarketsOf { .. } => Task::Markets,
+            Call::Markets { named } if !dialect.has_list() => {
+                let pairs = named.iter().filter_map(|symbol| symbol.split_once('/'));
+                Task::Named(pairs.map(|(base, quote)| [base.into(), quote.into()]).collect())
+            }
+            Call::Markets { .. } | Call::MarketsOf { .. } => Task::Markets,
             Call::Time => file.time.unit.map_or(Task::Date { is_known: false }, Task::Time),
         };
         let parts = match call {
@@ -224,11 +226,10 @@ impl Reading {
         let item = find(envelope, &records.call.items.path);
         let fits = match (&records.task, item) {
             (Task::Date { is_known }, _) => return is_known.then_some(()).ok_or(ReadError::NoDate),
-            (Task::Named, _) => {
-                let markets = dialect.named.iter();
-                markets.for_each(|(base, quote)| {
-                    sink.market(dialect.file.markets.unlisted(base, quote))
-                });
+            (Task::Named(pairs), _) => {
+                for [base, quote] in pairs {
+                    sink.market(dialect.file.markets.unlisted(base, quote));
+                }
                 // The content of the response does not matter.
                 true
             }
@@ -288,7 +289,7 @@ impl Records {
             (Task::Tickers(_), _) => "a list of tickers",
             (Task::Candles, _) => "a list of candles",
             (Task::Markets, Form::Itself) => "one market",
-            (Task::Markets | Task::Named, _) => "a list of markets",
+            (Task::Markets | Task::Named(_), _) => "a list of markets",
             (Task::Time(_) | Task::Date { .. }, _) => "a time",
         };
         ReadError::WrongShape { expected }
@@ -351,7 +352,7 @@ impl Records {
             }
             (_, Task::Candles) => take_candle(&fields, &self.dialect.file.candles, sink),
             (_, Task::Markets) => listing::take(&fields, &self.dialect.file.markets, sink),
-            (_, Task::Time(_) | Task::Date { .. } | Task::Named) => {}
+            (_, Task::Time(_) | Task::Date { .. } | Task::Named(_)) => {}
         }
         if self.explains {
             sink.explained(Explained::new(form, name, text, &fields));
@@ -443,7 +444,7 @@ mod tests {
             ),
             (
                 &BINANCE,
-                Call::Markets,
+                Call::Markets { named: &[] },
                 r#"{"x":[1],"symbols":[{"symbol":"A","baseAsset":"B","quoteAsset":"C","filters":[{"filterType":"LOT_SIZE","minQty":"0"}]}]}"#,
             ),
             (&BINANCE, Call::Time, r#"{"serverTime":1499827319559}"#),

@@ -69,7 +69,7 @@ fn every_call_is_understood_and_its_answer_read_digit_for_digit() {
         assert!(dialect.base_url().https, "{}", fake.name);
         let shop = Shop::new(30);
         let ask = |call: Call<'_>| ask(fake, &shop, &call);
-        let listed = ask(Call::Markets).markets;
+        let listed = ask(Call::Markets { named: &[] }).markets;
         let names = listed.iter().map(|it| format!("{}/{}", it.base, it.quote));
         let symbols: Vec<String> = shop.markets().iter().map(|it| it.symbol()).collect();
         assert_eq!(names.collect::<Vec<_>>(), symbols, "{}", fake.name);
@@ -115,7 +115,8 @@ fn refusals_are_read_whatever_was_asked() {
             to: UnixMs(0),
             now: UnixMs(0),
         };
-        let mut calls = vec![Call::Ticker { id: "A-B" }, candles, Call::Markets, Call::Time];
+        let mut calls =
+            vec![Call::Ticker { id: "A-B" }, candles, Call::Markets { named: &[] }, Call::Time];
         calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
         calls.push(dialect.tickers_of(&["A-B", "C-D"]));
         calls.extend(dialect.has_stats().then_some(Call::Stats { id: "A-B" }));

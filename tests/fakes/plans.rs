@@ -223,7 +223,7 @@ fn lists(world: &World, symbols: &[String]) -> Vec<(Vec<String>, u64)> {
         // Of several requests, this is the first.
         targets.entry(dialect.target(&Call::MarketsOf { ids: &ids }, None)).or_insert(names);
     }
-    targets.insert(dialect.target(&Call::Markets, None), Vec::new());
+    targets.insert(dialect.target(&Call::Markets { named: &[] }, None), Vec::new());
     let seen = world.asked.iter().zip(&world.costs);
     let found =
         seen.filter_map(|((_, target), (bytes, _))| Some((targets.get(target)?.clone(), *bytes)));

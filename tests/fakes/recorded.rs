@@ -148,7 +148,7 @@ impl Recording {
                 let interval = Stored::H1;
                 Call::Candles { id: "of the call", interval, from: time, to: time, now: time }
             }
-            Some("fetchMarkets") => Call::Markets,
+            Some("fetchMarkets") => Call::Markets { named: &[] },
             Some("fetchTime") => Call::Time,
             _ => panic!("{} is of no call", self.file),
         }

@@ -174,7 +174,7 @@ impl Sources {
             return Err(format!("sources: too many since the start: {count}, at most {most}"));
         }
         let is_read = |(source, change): &(&SourceConfig, &SourceChange)| {
-            !source.dialect_text.is_empty() && **change != SourceChange::Same
+            !source.dialect_text.is_empty() && **change == SourceChange::Begins
         };
         if !Dialect::has_room(all.iter().zip(&changes).filter(is_read).count()) {
             return Err("sources: too many dialect files read since the start".to_string());

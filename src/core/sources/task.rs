@@ -129,13 +129,9 @@ impl Profile {
         Profile::with(id, config, dialect.expect("dialects have been checked"))
     }
 
-    /// The profile of this source in another configuration. If the symbols have changed, its dialect is read
-    /// again: the dialect of an exchange without a market list contains the symbols.
+    /// The profile of this source in another configuration.
     pub fn renewed(&self, config: &Config) -> Profile {
-        match self.config.symbols == config.sources[self.id.index()].symbols {
-            true => Profile::with(self.id, config, self.dialect),
-            false => Profile::new(self.id, config),
-        }
+        Profile::with(self.id, config, self.dialect)
     }
 
     fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
@@ -181,7 +177,8 @@ impl Profile {
     /// The cost of the dearest request without which nothing is served.
     pub fn dearest(&self) -> u32 {
         let tickers = self.dialect.ways().first().map_or(1, |way| way.cost);
-        let others = [Call::Markets, Call::Time].map(|call| self.dialect.cost(&call));
+        let others =
+            [Call::Markets { named: &[] }, Call::Time].map(|call| self.dialect.cost(&call));
         others.into_iter().fold(tickers, u32::max)
     }
 
@@ -209,7 +206,7 @@ impl Profile {
             Task::Stats(symbol) => Call::Stats { id: ticker_id(*symbol) },
             Task::Markets => match &self.list_ids {
                 Some(ids) => Call::MarketsOf { ids },
-                None => Call::Markets,
+                None => Call::Markets { named: &self.config.symbols },
             },
             Task::Time => Call::Time,
             Task::Tickers => Call::Tickers,

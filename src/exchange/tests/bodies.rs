@@ -210,7 +210,7 @@ pub(super) fn reads(dialect: &'static Dialect, call: &str, body: &str) -> String
         "ticker" => Call::Ticker { id: word },
         "stats" => Call::Stats { id: word },
         "time" => Call::Time,
-        "markets" => Call::Markets,
+        "markets" => Call::Markets { named: &[] },
         _ => candles(interval.expect("a call"), 0, 0, 0),
     };
     let (notes, end) = read(dialect, &call, body, word.parse().unwrap_or(200));

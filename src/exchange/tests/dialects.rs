@@ -78,9 +78,9 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
         ..SourceConfig::new("./x.json")
     };
     let dialect = Dialect::for_source(&source).expect("a sound dialect");
-    assert_eq!(dialect.target(&Call::Markets, None), "/v1/common/timestamp");
-    let (notes, end) =
-        read(dialect, &Call::Markets, r#"{"status":"ok","data":1629715504949}"#, 200);
+    let call = Call::Markets { named: &source.symbols };
+    assert_eq!(dialect.target(&call, None), "/v1/common/timestamp");
+    let (notes, end) = read(dialect, &call, r#"{"status":"ok","data":1629715504949}"#, 200);
     assert_eq!((end, notes.times.len()), (Ok(()), 0));
     let market = |at: usize| (&*notes.markets[at].ticker_id, &*notes.markets[at].base);
     assert_eq!([market(0), market(1)], [("btcusdt", "BTC"), ("gtcusdt", "GAMECOM")]);
@@ -91,11 +91,11 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
 fn names_have_a_length_at_most() {
     let long = "x".repeat(crate::exchange::value::NAME_BYTES + 1);
     let body = format!(r#"{{"result":{{"A":{{"base":"A","quote":"{long}"}}}}}}"#);
-    let (notes, _) = read(&SAMPLE, &Call::Markets, &body, 200);
+    let (notes, _) = read(&SAMPLE, &Call::Markets { named: &[] }, &body, 200);
     assert_eq!(notes.rejected, [(Some("A".into()), "quote", ItemFault::TooLong)]);
     let most = "x".repeat(crate::exchange::value::NAME_BYTES);
     let body = format!(r#"{{"result":{{"{most}":{{"base":"A","quote":"B"}},"{long}":{{}}}}}}"#);
-    let (notes, _) = read(&SAMPLE, &Call::Markets, &body, 200);
+    let (notes, _) = read(&SAMPLE, &Call::Markets { named: &[] }, &body, 200);
     assert_eq!(notes.markets.len(), 1);
     assert_eq!(notes.rejected, [(None, "id", ItemFault::TooLong)]);
 }

@@ -238,7 +238,7 @@ fn exercise(dialect: &'static Dialect) {
     let all = dialect.tickers_at_once().then_some(Call::Tickers);
     let one = (!dialect.tickers_at_once()).then(|| dialect.tickers_of(&["A B"]));
     let stats = dialect.has_stats().then_some(Call::Stats { id: "A B" });
-    let calls = [Call::Markets, Call::Time, candles];
+    let calls = [Call::Markets { named: &[] }, Call::Time, candles];
     for call in calls.into_iter().chain(all).chain(one).chain(stats) {
         let target = dialect.target(&call, None);
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
@@ -311,7 +311,7 @@ fn ids_of_a_list_may_have_another_form_in_tickers_and_some_are_skipped() {
     let dialect = Dialect::read("sample.json", &text).unwrap_or_else(|faults| panic!("{faults:?}"));
     let dialect: &'static Dialect = Box::leak(Box::new(dialect));
     let mut notes = Notes::default();
-    let mut reading = Reading::new(dialect, &Call::Markets, 1000);
+    let mut reading = Reading::new(dialect, &Call::Markets { named: &[] }, 1000);
     let market = r#"{"base":"A","quote":"B","trading":"true"}"#;
     let body = format!(r#"{{"result":{{"AB":{market},"fAB":{market},"AB.d":{market}}}}}"#);
     assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));

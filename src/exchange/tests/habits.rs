@@ -179,7 +179,7 @@ fn a_cursor_leads_from_page_to_page_and_never_back() {
     let dialect = dialect(&PAGED.replace("&o={offset}", ""));
     let page = |cursor: &str, this: Option<&NextPage>| {
         let body = format!(r#"{{"rows":["A/B"],"next":{cursor}}}"#);
-        next(dialect, &Call::Markets, &body, this)
+        next(dialect, &Call::Markets { named: &[] }, &body, this)
     };
     let (second, target) = page(r#""a/b c\u0026""#, None).expect("good").expect("more");
     assert_eq!(target, "/list?from=a%2Fb%20c%26");
@@ -188,7 +188,10 @@ fn a_cursor_leads_from_page_to_page_and_never_back() {
     for last in ["null", "\"\"", "false"] {
         assert_eq!(page(last, Some(&third)), Ok(None), "{last}");
     }
-    assert_eq!(next(dialect, &Call::Markets, r#"{"rows":[]}"#, Some(&third)), Ok(None));
+    assert_eq!(
+        next(dialect, &Call::Markets { named: &[] }, r#"{"rows":[]}"#, Some(&third)),
+        Ok(None)
+    );
     for wrong in ["17", r#""a/b c&""#, "[]", "{}", "true", &format!("\"{}\"", "x".repeat(2000))] {
         assert_eq!(page(wrong, Some(&third)), Err(ReadError::WrongCursor), "{wrong}");
     }

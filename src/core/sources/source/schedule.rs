@@ -585,6 +585,19 @@ mod tests {
     }
 
     #[test]
+    fn the_symbols_of_a_source_with_a_dialects_file_may_change_as_often_as_somebody_likes() {
+        let text = include_str!("../../../exchange/dialects/coinbase.json");
+        let source = SourceConfig { dialect_text: text.into(), ..SourceConfig::new("./x.json") };
+        let mut cx = context(Config { sources: vec![source], ..Config::default() }, NOW);
+        let (mut sources, history) = (Sources::new(&mut cx), &mut History::new(NOW));
+        for at in 0..1001 {
+            let mut config = cx.config.clone();
+            config.sources[0].symbols = vec![format!("A{}/USD", at % 2)];
+            sources.reload(config, Vec::new(), || (), history, &mut cx).expect("sound");
+        }
+    }
+
+    #[test]
     fn in_a_cluster_other_nodes_may_collect_the_other_sources_of_a_host() {
         let of = |id: &str, dialect| SourceConfig { id: id.into(), ..SourceConfig::new(dialect) };
         let sources = vec![of("a", "okx"), of("b", "binance"), of("c", "okx")];
