@@ -7,7 +7,8 @@
 //! kind's pause. A good answer does not end a pause; the first one after the pause ends the back-off. What
 //! concerns every kind halts the [`Host`].
 //!
-//! Whatever fails is logged by an [`Episode`].
+//! Whatever fails is logged by an [`Episode`]. Failures of single markets have one of their own, which does
+//! not end: a market that always fails is told once, and hides nothing that fails for all.
 //!
 //! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
 //! is halted. If the newest quotes grow stale before newer ones come, the source is down.
@@ -58,6 +59,8 @@ struct KindFailures {
     /// Until when none of the kind is requested.
     until: Mono,
     episode: Episode,
+    /// The failures of single markets.
+    of_markets: Episode,
 }
 
 impl Failures {
@@ -98,8 +101,7 @@ impl Failures {
     pub fn rerouted(&mut self, cx: &mut Context) {
         self.forget(cx);
         for it in &mut self.kinds {
-            let episode = std::mem::take(&mut it.episode);
-            *it = KindFailures { episode, ..KindFailures::default() };
+            (it.in_a_row, it.since, it.until) = Default::default();
         }
     }
 
@@ -148,7 +150,11 @@ impl Failures {
         let needed = if has_list { RequestKind::Quotes } else { RequestKind::List };
         let waited_until = self.until(needed).max(host.halted_until);
         let it = &mut self.kinds[kind as usize];
-        if let Some(failures) = it.episode.failed(&fault.code, now) {
+        let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
+        it.in_a_row += u32::from(blame == Blame::Market && is_one && !fault.is_unknown_market());
+        let is_of_market = blame == Blame::Market && !is_again && it.in_a_row < FAILURES_IN_A_ROW;
+        let episode = if is_of_market { &mut it.of_markets } else { &mut it.episode };
+        if let Some(failures) = episode.failed(&fault.code, now) {
             let (id, what) = (&cx.stats[self.source].id, task.describe(&cx.market));
             log::warn!(
                 target: SOURCE,
@@ -157,12 +163,8 @@ impl Failures {
                 quoted(fault)
             );
         }
-        if blame == Blame::Market {
-            let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
-            it.in_a_row += u32::from(is_one && !fault.is_unknown_market());
-            if !is_again && it.in_a_row < FAILURES_IN_A_ROW {
-                return blame;
-            }
+        if is_of_market {
+            return blame;
         }
         let status = &mut cx.stats[self.source];
         let failures = &mut status.failing[kind as usize];
@@ -222,8 +224,8 @@ impl Failures {
     }
 
     /// A request of this kind was answered well. If the back-off is over, the kind no longer fails. The end
-    /// is logged if the beginning was, unless requests for some markets still fail (`fails_elsewhere`).
-    pub fn answered(&mut self, kind: RequestKind, fails_elsewhere: bool, cx: &mut Context) {
+    /// is logged if the beginning was.
+    pub fn answered(&mut self, kind: RequestKind, cx: &mut Context) {
         self.kinds[kind as usize].in_a_row = 0;
         if self.kinds[kind as usize].until <= cx.now.mono {
             self.forget_kind(kind, cx);
@@ -231,7 +233,6 @@ impl Failures {
         let it = &mut self.kinds[kind as usize];
         let status = &mut cx.stats[self.source];
         if status.failing[kind as usize] == 0
-            && !fails_elsewhere
             && let Some(failures) = it.episode.ended(cx.now.mono)
         {
             let (id, what) = (&status.id, kind.name());
@@ -432,6 +433,28 @@ mod tests {
         }
         assert!((650..=722).contains(&lines), "{lines}");
         assert!(counted > 43_200 - 240, "{counted}");
+    }
+
+    #[test]
+    fn a_market_that_always_fails_leaves_the_log_to_the_failures_of_its_kind() {
+        let (mut host, mut cx) = (host(), context(config_of("binance"), NOW));
+        list(&mut cx.market.catalog, &["A/USDT"]);
+        let mut failures = Failures::new(SOURCE, 0, NOW.mono);
+        let task = Task::Candles { series: key(Stored::M1), slots: 0..9 };
+        let kind = RequestKind::Candles;
+        let mut fail = |status, cx: &mut Context| {
+            let fault = Fault::status(status, RefusalKind::Other, None);
+            failures.failed(&task, &fault, (cx.now.mono, 1), &mut host, cx);
+            failures.kinds[kind as usize].episode.codes.len()
+        };
+        for (status, expected) in [(400, 0), (404, 0), (410, 0), (500, 0), (501, 1), (502, 2)] {
+            cx.now.mono = cx.now.mono + PAUSE;
+            assert_eq!(fail(status, &mut cx), expected, "{status}");
+        }
+        assert!(cx.stats[SOURCE].failing[kind as usize] > 0);
+        cx.now.mono = cx.now.mono + PAUSE;
+        failures.answered(kind, &mut cx);
+        assert!(failures.kinds[kind as usize].episode.codes.is_empty(), "the end is logged");
     }
 
     fn host() -> Host {

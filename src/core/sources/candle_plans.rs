@@ -357,13 +357,11 @@ impl CandlePlans {
         }
     }
 
-    /// A request has been answered well: the series need not rest. Returns true if the last request of some
-    /// followed series failed.
-    pub fn answered(&mut self, key: SeriesKey, now: Now) -> bool {
+    /// A request has been answered well: the series need not rest.
+    pub fn answered(&mut self, key: SeriesKey, now: Now) {
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.answered(now);
         }
-        self.plans.values().any(SeriesPlan::is_failing)
     }
 
     /// No candles can be fetched for a while: no client need wait for them.

@@ -11,7 +11,6 @@
 use crate::core::context::Context;
 use crate::core::sources::staged::Newest;
 use crate::core::sources::task::Task;
-use crate::exchange::RequestKind;
 use crate::market::{SourceId, SymbolId};
 use crate::record::{Stats, Ticker};
 use crate::time::Mono;
@@ -85,8 +84,6 @@ pub struct QuoteRound {
     stats: HashMap<SymbolId, (Stats, Mono)>,
     /// Markets that the exchange does not know: how long each is left alone, and until when.
     paused: HashMap<SymbolId, (Duration, Mono)>,
-    /// The markets whose last request of this kind failed: for quotes or for 24-hour figures.
-    failed: HashSet<(RequestKind, SymbolId)>,
 }
 
 impl QuoteRound {
@@ -194,7 +191,6 @@ impl QuoteRound {
         self.stats_due.retain(|(_, symbol)| is_kept(*symbol));
         self.stats.retain(|symbol, _| is_kept(*symbol));
         self.paused.retain(|symbol, _| is_kept(*symbol));
-        self.failed.retain(|(_, symbol)| is_kept(*symbol));
     }
 
     /// Markets that were being requested are to be requested again, first.
@@ -267,19 +263,11 @@ impl QuoteRound {
         self.paused.insert(symbol, (length, now + length));
     }
 
-    /// A request of this kind for these markets was answered well, or not. Returns true if the last request
-    /// of this kind failed for some market.
-    pub fn note(&mut self, kind: RequestKind, symbols: &[SymbolId], is_good: bool) -> bool {
+    /// A request for the quotes of these markets was answered well.
+    pub fn answered(&mut self, symbols: &[SymbolId]) {
         for symbol in symbols {
-            match is_good {
-                true => self.failed.remove(&(kind, *symbol)),
-                false => self.failed.insert((kind, *symbol)),
-            };
-            if is_good && kind == RequestKind::Quotes {
-                self.paused.remove(symbol);
-            }
+            self.paused.remove(symbol);
         }
-        self.failed.iter().any(|(it, _)| *it == kind)
     }
 }
 
@@ -458,13 +446,11 @@ mod tests {
             round.pause(a, SECOND, now);
         }
         assert!(has_a(&mut round, now + PAUSE_MAX));
-        round.note(RequestKind::Quotes, &[a], true);
+        round.answered(&[a]);
         assert!(has_a(&mut round, now), "it was answered meanwhile");
         round.pause(a, SECOND, now);
-        assert!(round.note(RequestKind::Quotes, &[a], false), "it has failed");
-        assert!(!round.note(RequestKind::Stats, &[b], true), "that is another kind");
         round.retain(|symbol| symbol == b);
-        assert!(round.paused.is_empty() && round.failed.is_empty(), "it has left the list");
+        assert!(round.paused.is_empty(), "it has left the list");
     }
 
     #[test]

@@ -125,11 +125,6 @@ impl SeriesPlan {
         (self.failures, self.rest_until) = (0, now.mono);
     }
 
-    /// True if its last request failed.
-    pub fn is_failing(&self) -> bool {
-        self.failures > 0
-    }
-
     /// Keeps the slots that clients wait for and that are still worth requesting. Drops the slots of `told`.
     fn keep_asked(&mut self, series: &Series, told: &Range<i64>, now: Now) {
         let current = series.interval().slot_of(now.unix);
@@ -244,7 +239,6 @@ mod tests {
             plan.answered(now);
             is_own.map(|is_own| {
                 plan.failed(is_own, now);
-                assert!(plan.is_failing());
                 plan.next(now).0.since(now.mono).as_secs()
             })
         };

@@ -84,15 +84,13 @@ impl Source {
 
     /// A request that began at `began` was answered well.
     fn answered(&mut self, task: &Task, began: Mono, host: &mut Host, cx: &mut Context) {
-        let kind = task.kind();
-        let fails_elsewhere = match task {
-            Task::TickersOf { symbols, .. } => self.round.note(kind, symbols, true),
-            Task::Stats(symbol) => self.round.note(kind, &[*symbol], true),
+        match task {
+            Task::TickersOf { symbols, .. } => self.round.answered(symbols),
             Task::Candles { series, .. } => self.candles.answered(*series, cx.now),
-            Task::Tickers | Task::Markets | Task::Time => false,
-        };
+            Task::Stats(_) | Task::Tickers | Task::Markets | Task::Time => {}
+        }
         host.answered(began, cx.now.mono);
-        self.failures.answered(kind, fails_elsewhere, cx);
+        self.failures.answered(task.kind(), cx);
     }
 
     /// Records the failure of a task that began at `began`. Nothing that is served changes.

@@ -366,11 +366,9 @@ impl Source {
                     let is_first = !cx.stats[self.id].quotes_polled;
                     cx.market.quotes.missed(self.id, symbols, is_first);
                 }
-                self.round.note(RequestKind::Quotes, symbols, false);
                 return self.market_ended(symbols, false, cx);
             }
-            Task::Stats(symbol) => _ = self.round.note(RequestKind::Stats, &[*symbol], false),
-            Task::Tickers => {}
+            Task::Stats(_) | Task::Tickers => {}
         }
         RoundEnd::NotYet
     }
