@@ -269,10 +269,10 @@ pub struct SourceStatus {
     pub failing_since: Option<UnixMs>,
     /// By `RequestKind`: failures in a row that made the kind back off.
     pub failing: [u64; RequestKind::NAMES.len()],
-    /// Since when candles cannot be fetched. `None`: they can.
-    pub candles_failing_since: Option<UnixMs>,
-    /// Why a request for candles last failed.
-    pub candles_error: Option<String>,
+    /// By `RequestKind`: since when requests of the kind fail. `None`: the last one did not.
+    pub kind_failing_since: [Option<UnixMs>; RequestKind::NAMES.len()],
+    /// By `RequestKind`: why one last failed.
+    pub kind_errors: [Option<String>; RequestKind::NAMES.len()],
     /// How long the last round of quotes took, market by market, or the running one if that is longer.
     pub round_ms: Option<u64>,
     /// True if `round_ms` is more than `staleAfterMs`.

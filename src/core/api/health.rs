@@ -7,15 +7,16 @@
 //! once, and at nothing else that grows.
 
 pub mod log;
+mod message;
 
 use super::outcome::{Outcome, Prepared};
 use super::view::View;
-use crate::core::stats::{Backfill, SourceState, Status, on_wall};
+use crate::core::stats::{Backfill, SourceState, Status};
+use crate::exchange::RequestKind;
 use crate::http::{Cache, Error, Head, Responder};
 use crate::json::{Array, json};
 use crate::market::{QuoteCounts, Quotes, SourceId};
 use crate::named::named;
-use crate::time::Now;
 
 /// Which of the three addresses is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +132,6 @@ fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The most characters of an exchange's last error that a message repeats.
-const ERROR_CHARS: usize = 200;
-
 named! {
     /// The state of the service, by its name in `/health` and the log.
     pub enum State {
@@ -165,6 +163,10 @@ named! {
         SourceFrozen "source_frozen"
         /// The candles of this source cannot be fetched.
         SourceCandles "source_candles"
+        /// The market list of this source cannot be fetched, so the last one stays in use.
+        SourceMarkets "source_markets"
+        /// The 24-hour figures of this source's markets cannot be fetched.
+        SourceStats "source_stats"
         /// A round of quotes of this source, market by market, takes longer than its quotes stay fresh.
         SourceRound "source_round"
         /// Another program or source spends the budget of this source's exchange.
@@ -200,6 +202,16 @@ impl Code {
     /// True if somebody may have to act. The other reasons belong to every start and stop.
     pub fn is_trouble(self) -> bool {
         !matches!(self, Code::Stopping | Code::Starting | Code::SourceStarting)
+    }
+
+    /// The kind of requests that fails, and what it fetches.
+    fn kind(self) -> Option<(RequestKind, &'static str)> {
+        match self {
+            Code::SourceCandles => Some((RequestKind::Candles, "Candles")),
+            Code::SourceMarkets => Some((RequestKind::List, "The market list")),
+            Code::SourceStats => Some((RequestKind::Stats, "24-hour figures")),
+            _ => None,
+        }
     }
 }
 
@@ -240,10 +252,16 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
             SourceState::Down => Some(Code::SourceDown),
             SourceState::Up => quotes.frozen(id).then_some(Code::SourceFrozen),
         };
+        let failing = |code: Code| {
+            let (kind, _) = code.kind()?;
+            source.kind_failing_since[kind as usize].map(|_| code)
+        };
         let codes = [
             by_state,
             source.clock_doubt.as_ref().filter(|it| it.is_told()).map(|_| Code::SourceClockInDoubt),
-            source.candles_failing_since.map(|_| Code::SourceCandles),
+            failing(Code::SourceCandles),
+            failing(Code::SourceMarkets),
+            failing(Code::SourceStats),
             source.is_round_slow.then_some(Code::SourceRound),
             source.spent_by_others.map(|_| Code::SourceBudget),
             shared.and_then(|it| it.alone.as_ref()).map(|_| Code::ClusterAlone),
@@ -286,118 +304,6 @@ pub fn status_line(status: &Status) -> String {
     line
 }
 
-impl Reason {
-    /// The reason as a sentence for people.
-    pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
-        let Some(id) = self.source else {
-            return of_service(self.code, status, now);
-        };
-        let mut text = of_source(self.code, id, status, quotes, now);
-        let error = match self.code {
-            Code::SourceBackoff | Code::SourceDown => &status[id].last_error,
-            Code::SourceCandles => &status[id].candles_error,
-            _ => &None,
-        };
-        if let Some(error) = error {
-            text.push_str(" Last error: ");
-            text.extend(error.chars().take(ERROR_CHARS));
-        }
-        text
-    }
-}
-
-/// A reason about the whole service.
-fn of_service(code: Code, status: &Status, now: Now) -> String {
-    let (why, cluster) = (&status.history.why, status.cluster.as_ref());
-    match code {
-        Code::Stopping => "The service is stopping.".into(),
-        Code::Starting => "No quote has been collected or restored yet.".into(),
-        Code::QuotesStale => "Every quote is stale.".into(),
-        Code::HistoryLost => "The history file has gone; a new one is written from memory.".into(),
-        Code::HistoryUnusable => format!("The history file cannot be used: {why}."),
-        Code::HistoryWriteFailed => {
-            format!("The last write to the history file failed, or takes very long: {why}.")
-        }
-        Code::LogLosesLines => {
-            let lost = status.log.lost;
-            format!("The reader of the log is too slow: {lost} lines were lost since the start.")
-        }
-        Code::ReloadRefused => {
-            let at = status.reloads.refused_at.unwrap_or(now.unix);
-            format!("The reload at {at} was refused and has changed nothing; the log says why.")
-        }
-        Code::ClusterDown => match cluster.and_then(|it| it.down.as_ref()) {
-            Some((at, why)) => format!("The cluster's engine cannot be used since {at}: {why}."),
-            None => "The cluster's engine is not reached yet.".into(),
-        },
-        Code::ClusterFormat => {
-            let version = cluster.and_then(|it| it.format).unwrap_or(0);
-            format!("Another node writes entries of version {version}, which this one cannot read.")
-        }
-        Code::ClusterName => {
-            let taken = cluster.and_then(|it| it.taken_name.as_deref()).unwrap_or("");
-            let node = cluster.map_or("", |it| &it.node);
-            format!("Another live node is called {taken}; this one calls itself {node}.")
-        }
-        Code::ClusterClock => {
-            let ms = cluster.and_then(|it| it.clock_off_ms).unwrap_or(0);
-            let order = if ms < 0 { "behind" } else { "ahead of" };
-            format!("This node's clock is {} ms {order} that of the cluster's engine.", ms.abs())
-        }
-        _ => String::new(),
-    }
-}
-
-/// A reason about a source.
-fn of_source(code: Code, id: SourceId, status: &Status, quotes: &Quotes, now: Now) -> String {
-    let source = &status[id];
-    match code {
-        Code::SourceStarting => "No quote of this source has come yet.".into(),
-        Code::SourceBackoff => {
-            let since = source.failing_since.unwrap_or(now.unix);
-            match source.backoff_until {
-                Some(until) => format!("Failing since {since}; next try at {until}."),
-                None => format!("Failing since {since}."),
-            }
-        }
-        Code::SourceDown => match (source.quotes_at, source.last_success_at) {
-            (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
-            (None, Some(_)) => {
-                "The exchange responds, but no request for quotes has succeeded.".into()
-            }
-            (None, None) => {
-                format!("No request has succeeded since the start at {}.", status.started.unix)
-            }
-        },
-        Code::SourceFrozen => {
-            let since = on_wall(quotes.last_change(id).unwrap_or(now.mono), now);
-            format!("No figure of this source has changed since {since}.")
-        }
-        Code::SourceCandles => {
-            let since = source.candles_failing_since.unwrap_or(now.unix);
-            format!("Candles cannot be fetched since {since}.")
-        }
-        Code::SourceRound => {
-            let ms = source.round_ms.unwrap_or(0);
-            format!("A round of quotes takes {ms} ms, longer than quotes stay fresh.")
-        }
-        Code::SourceBudget => {
-            let units = source.spent_by_others.unwrap_or(0);
-            format!("Others have spent {units} units of the exchange's limit.")
-        }
-        Code::SourceClockInDoubt => {
-            let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
-            format!("The time of this exchange is in doubt, and so are its newest candles: {why}.")
-        }
-        Code::ClusterAlone => {
-            let shared = status.cluster.as_ref().and_then(|it| it.sources.get(id.index()));
-            let why = shared.and_then(|it| it.alone.as_deref()).unwrap_or("");
-            format!("This node collects the source for itself: {why}.")
-        }
-        _ => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,7 +312,8 @@ mod tests {
     use crate::core::stats::{ClockDoubt, SourceStatus};
     use crate::market::SymbolId;
     use crate::record::Ticker;
-    use crate::time::{Mono, UnixMs};
+    use crate::time::{Mono, Now, UnixMs};
+    use message::ERROR_CHARS;
     use std::time::Duration;
 
     /// Two sources, in virtual time.
@@ -495,15 +402,22 @@ mod tests {
         bench.quotes.end_poll(SourceId(0), bench.now);
         assert_eq!(codes(&bench), [QuotesStale, SourceFrozen]);
         let status = &mut bench.status.sources[1];
-        (status.candles_failing_since, status.is_round_slow) = (Some(bench.now.unix), true);
+        let kinds = [RequestKind::Candles, RequestKind::List, RequestKind::Stats];
+        for kind in kinds {
+            status.kind_failing_since[kind as usize] = Some(bench.now.unix);
+            status.kind_errors[kind as usize] = Some(format!("{}: no date", kind.name()));
+        }
+        status.is_round_slow = true;
         status.spent_by_others = Some(620);
         status.last_error = Some("quotes: empty".to_string());
-        status.candles_error = Some("candles: no date".to_string());
-        let of_second = [SourceCandles, SourceRound, SourceBudget];
+        let of_second = [SourceCandles, SourceMarkets, SourceStats, SourceRound, SourceBudget];
         assert_eq!(codes(&bench), [&[QuotesStale, SourceFrozen], &of_second[..]].concat());
-        let candles = all(&bench).into_iter().find(|it| it.code == SourceCandles);
-        let told = candles.expect("it holds").message(&bench.status, &bench.quotes, bench.now);
-        assert!(told.ends_with(". Last error: candles: no date"), "{told}");
+        let told = all(&bench).into_iter().filter(|it| it.code.kind().is_some());
+        for (kind, reason) in kinds.iter().zip(told) {
+            let text = reason.message(&bench.status, &bench.quotes, bench.now);
+            let error = format!(". Last error: {}: no date", kind.name());
+            assert!(text.ends_with(&error), "{text}");
+        }
         bench.status.sources[1] = SourceStatus::new("two");
         bench.status.sources[1].state = SourceState::Up;
         bench.status.history.unusable = true;

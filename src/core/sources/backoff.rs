@@ -86,14 +86,14 @@ impl Failures {
     pub fn forget(&mut self, cx: &mut Context) {
         (self.halted_until, self.is_of_node) = (cx.now.mono, false);
         let status = &mut cx.stats[self.source];
-        (status.failing, status.candles_failing_since) = Default::default();
+        (status.failing, status.kind_failing_since) = Default::default();
     }
 
-    /// Nothing of this kind is requested any more, so nothing will tell whether it still fails.
+    /// The kind no longer fails, or nothing of it is requested any more that would tell.
     pub fn forget_kind(&self, kind: RequestKind, cx: &mut Context) {
         let status = &mut cx.stats[self.source];
         status.failing[kind as usize] = 0;
-        status.candles_failing_since.take_if(|_| kind == RequestKind::Candles);
+        status.kind_failing_since[kind as usize] = None;
     }
 
     /// The route to the exchange has changed: failures on the former route do not matter. If the host stays
@@ -174,8 +174,9 @@ impl Failures {
             it.since = now;
         }
         let failures = *failures;
-        if kind == RequestKind::Candles {
-            status.candles_failing_since.get_or_insert(cx.now.unix);
+        // Without a first list, the state of the source tells it.
+        if kind != RequestKind::List || has_list {
+            status.kind_failing_since[kind as usize].get_or_insert(cx.now.unix);
         }
         let poll = cx.config.sources[self.source.index()].poll.usual();
         let doubled = poll * 2u32.saturating_pow((failures - 1).min(16) as u32);
@@ -226,16 +227,15 @@ impl Failures {
     /// A request of this kind was answered well. If the back-off is over, the kind no longer fails. The end
     /// is logged if the beginning was.
     pub fn answered(&mut self, kind: RequestKind, cx: &mut Context) {
+        let now = cx.now.mono;
         self.kinds[kind as usize].in_a_row = 0;
-        if self.kinds[kind as usize].until <= cx.now.mono {
+        if self.kinds[kind as usize].until <= now {
             self.forget_kind(kind, cx);
         }
-        let it = &mut self.kinds[kind as usize];
-        let status = &mut cx.stats[self.source];
-        if status.failing[kind as usize] == 0
-            && let Some(failures) = it.episode.ended(cx.now.mono)
+        if !self.is_failing(kind, cx)
+            && let Some(failures) = self.kinds[kind as usize].episode.ended(now)
         {
-            let (id, what) = (&status.id, kind.name());
+            let (id, what) = (&cx.stats[self.source].id, kind.name());
             log::info!(target: SOURCE, "answers again source={id} what={} failures={failures}", quoted(what));
         }
     }

@@ -370,9 +370,9 @@ impl Source {
             self.requests().map(RequestInFlight::task).filter(of_gone).cloned().collect();
         self.put_back_all(|request| gone.contains(request.task()), cx);
         self.round.retain(|symbol| is_listed(&cx.market.catalog, symbol));
-        if self.candles.series().next().is_none() {
-            self.failures.forget_kind(RequestKind::Candles, cx);
-        }
+        let are_none = [self.candles.series().next().is_none(), self.round.next_stats().is_none()];
+        let kinds = [RequestKind::Candles, RequestKind::Stats].into_iter().zip(are_none);
+        kinds.filter(|it| it.1).for_each(|(kind, _)| self.failures.forget_kind(kind, cx));
         self.progress.restart(cx.now);
         self.jobs.push([Job::Count]);
     }

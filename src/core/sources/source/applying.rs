@@ -122,9 +122,7 @@ impl Source {
             quoted(&fault)
         );
         status.last_error = Some(text.clone());
-        if task.kind() == RequestKind::Candles {
-            status.candles_error = Some(text.clone());
-        }
+        status.kind_errors[task.kind() as usize] = Some(text.clone());
         if let Task::TickersOf { symbols, .. } = task
             && let [symbol] = symbols[..]
             && fault.is_unknown_market()
@@ -525,6 +523,7 @@ mod tests {
         use crate::market::SeriesKey;
         use crate::market::testing::info;
         let names: Vec<String> = (0..20).map(|it| format!("A{it}/USD")).collect();
+        let kind = RequestKind::Candles as usize;
         for by_reload in [false, true] {
             let (mut source, mut cx) = listing("coinbase", &names);
             cx.config.history.m1 = Depth { keep: 100, backfill: 100 };
@@ -541,7 +540,7 @@ mod tests {
                 let fault = Fault::status(500, RefusalKind::Other, None);
                 source.failed(&candles, fault, NOW.mono, &mut host, &mut cx);
             }
-            assert!(cx.stats[SOURCE].candles_failing_since.is_some());
+            assert!(cx.stats[SOURCE].kind_failing_since[kind].is_some());
             let mut work = |source: &mut Source, cx: &mut Context| {
                 while !source.jobs.is_empty() {
                     source.work(&mut Host::new(&source.profile.url), &mut history, cx);
@@ -570,10 +569,7 @@ mod tests {
             }
             assert_eq!(source.in_flight(), 0);
             let status = &cx.stats[SOURCE];
-            assert_eq!(
-                (status.candles_failing_since, status.failing[RequestKind::Candles as usize]),
-                (None, 0)
-            );
+            assert_eq!((status.kind_failing_since[kind], status.failing[kind]), (None, 0));
             let mut requested = Vec::new();
             while let Some((Task::TickersOf { symbols, .. }, _)) = source.round.next() {
                 source.round.sent(&symbols);
