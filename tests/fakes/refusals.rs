@@ -94,6 +94,23 @@ fn what_is_refused_is_asked_less_and_less_and_all_else_goes_on() {
             asked: &[("/klines", 4..=9), ("/ticker", 58..=61)],
             reason: Some("source_candles"),
         },
+        // The 24-hour figures, and the market list, which is read hourly, and each minute while it fails.
+        Trouble {
+            exchange: "coinbase",
+            markets: 20,
+            weather: Weather::AnswersTo("/stats", down()),
+            seconds: 120,
+            asked: &[("/stats", 5..=30), ("/ticker", 300..=1000)],
+            reason: Some("source_stats"),
+        },
+        Trouble {
+            exchange: "binance",
+            markets: 20,
+            weather: Weather::AnswersTo("/exchangeInfo", down()),
+            seconds: 3750,
+            asked: &[("/exchangeInfo", 2..=4), ("/ticker", 1800..=1900)],
+            reason: Some("source_markets"),
+        },
         // Candles of one market: nobody else's trouble.
         Trouble {
             exchange: "binance",
