@@ -406,7 +406,6 @@ mod tests {
         check("rename a b c", &["\"c\": unexpected, see --help"]);
         check("prune --listen :1", &["--listen: unknown option, see --help"]);
         check("exprot", &["\"exprot\": unknown command, did you mean \"export\"?"]);
-        check("--data x export", &["\"export\": unexpected; a command comes before all options"]);
     }
 
     #[test]
