@@ -5,9 +5,9 @@
 //! in the items of a list as they arrive.
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
-//! names, whatever their status, and the wanted active markets of its list. A market that it tracks stays
-//! tracked as long as the list names it. Until its first list has come, it tracks the symbols of an earlier
-//! run's list.
+//! names, whatever their status, and the wanted active markets of its list. If many of its markets are
+//! halted at once, as in a break of the exchange, they stay tracked. Until its first list has come, it tracks
+//! the symbols of an earlier run's list.
 //!
 //! Invariant: a list that is being read changes nothing that is served. One call of
 //! [`Catalog::refresh_list`] applies the whole list at once. [`Catalog::version`] increases if
@@ -62,7 +62,7 @@ pub struct Catalog {
 /// The sources of a symbol, and when its shown data was created and last changed.
 #[derive(Debug, Default)]
 struct Tracking {
-    /// In the order of failover; empty if unknown.
+    /// In the order of failover, those that list it as halted last; empty if unknown.
     sources: Box<[SourceId]>,
     created_at: Option<UnixMs>,
     updated_at: Option<UnixMs>,
@@ -147,7 +147,8 @@ impl Catalog {
         !self.sources_of(symbol).is_empty()
     }
 
-    /// The sources that track a symbol, in the order of failover; empty when it is not known.
+    /// The sources that track a symbol, in the order of failover; empty when it is not known. The sources
+    /// that list it as halted come last: another one may trade it.
     pub fn sources_of(&self, symbol: SymbolId) -> &[SourceId] {
         (self.tracking.get(symbol.index())).map_or(&[], |tracking| &tracking.sources)
     }
@@ -183,9 +184,8 @@ impl Catalog {
         self.rosters.get(source.index())?.listing(symbol)
     }
 
-    /// True if a known market trades now. The first source that lists it decides, in the order of
-    /// failover. A market that no source lists is active while the list of one of its sources is
-    /// still to come.
+    /// True if a known market trades now, at any source that lists it. A market that no source lists is
+    /// active while the list of one of its sources is still to come.
     pub fn active(&self, symbol: SymbolId) -> bool {
         let sources = self.sources_of(symbol);
         self.first_listing(symbol).map_or_else(
@@ -286,6 +286,17 @@ impl Catalog {
 
     /// Stages one market of the list that is being read.
     pub fn list(&mut self, source: SourceId, info: MarketInfo) {
+        let may_be_new = info.active;
+        self.stage(source, info, may_be_new);
+    }
+
+    /// Like [`Catalog::list`], of the list of a collector, which lists only what it tracks.
+    pub fn list_tracked(&mut self, source: SourceId, info: MarketInfo) {
+        self.stage(source, info, true);
+    }
+
+    /// Stages one market. One that is not tracked is taken only if it `may_be_new`.
+    fn stage(&mut self, source: SourceId, info: MarketInfo, may_be_new: bool) {
         let roster = &mut self.rosters[source.index()];
         let Some(spelling) = Spelling::canonical(&info.base, &info.quote) else {
             return roster.staging().skip(&info);
@@ -293,7 +304,7 @@ impl Catalog {
         roster.staging().usable += 1;
         let met = self.symbols.get(&spelling);
         let is_tracked = met.is_some_and(|symbol| roster.tracks(symbol));
-        if is_tracked || info.active && roster.wants(&info.quote) {
+        if is_tracked || may_be_new && roster.wants(&info.quote) {
             // If the list is dropped, only the numbers of its symbols remain.
             match self.symbols.intern(&spelling) {
                 Some(symbol) => roster.stage(symbol, Listing::new(info)),
@@ -310,9 +321,10 @@ impl Catalog {
         staging.as_ref().map(|_| ()).ok_or(EmptyList)
     }
 
-    /// Keeps the markets that the staged list may lack by mistake, until the next list lacks them too.
-    /// `is_quoted` returns true for a symbol whose tickers still arrive.
+    /// Drops the few halted markets of the staged list. Keeps the markets that the list may lack by mistake,
+    /// until the next list lacks them too. `is_quoted` returns true for a symbol whose tickers still arrive.
     pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) {
+        self.rosters[source.index()].drop_halted();
         self.rosters[source.index()].doubt(is_quoted);
     }
 
@@ -335,9 +347,10 @@ impl Catalog {
         let tracking = (self.rosters.iter().enumerate())
             .filter(|(_, roster)| roster.tracks(symbol))
             .map(|(at, _)| SourceId(at as u16));
-        let sources = tracking.collect();
+        let mut sources: Vec<SourceId> = tracking.collect();
+        sources.sort_by_key(|it| self.listing(*it, symbol).is_some_and(|it| !it.active));
         self.tracking.resize_with(self.symbols.len(), Tracking::default);
-        self.tracking[symbol.index()].sources = sources;
+        self.tracking[symbol.index()].sources = sources.into();
     }
 
     /// Computes everything that depends on the set of known symbols.

@@ -206,6 +206,7 @@ struct Lately {
 /// A market of the list that is in place.
 #[derive(Clone, Copy, Debug)]
 struct Listing {
+    active: bool,
     /// Whether the last list has it.
     is_listed: bool,
     /// Whether it is in place for certain: where the last list lacks it and nothing tells that the daemon must
@@ -219,7 +220,7 @@ type Listings = BTreeMap<usize, Listing>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub named: BTreeSet<usize>,
-    /// Of the others those that a list has had as active, as long as it has them.
+    /// Of the others those that are listed, while they are active or the exchange has a break.
     pub wanted: BTreeSet<usize>,
 }
 
@@ -229,10 +230,32 @@ impl Lately {
     }
 }
 
+/// Whether the exchange has a break: many of the markets that are tracked without a name are halted.
+fn is_break(
+    halted: impl Iterator<Item = usize>,
+    named: &BTreeSet<usize>,
+    tracked: &Listings,
+) -> Tri {
+    let unnamed = || tracked.iter().filter(|(market, _)| !named.contains(market));
+    let sure = unnamed().filter(|(_, it)| it.is_sure).count();
+    let halted = halted.filter(|market| !named.contains(market));
+    let halted: Vec<_> = halted.filter_map(|market| tracked.get(&market)).collect();
+    let surely = halted.iter().filter(|it| it.is_sure).count();
+    match (surely > 1.max(unnamed().count() / MANY), halted.len() > 1.max(sure / MANY)) {
+        (true, _) => Tri::Yes,
+        (_, true) => Tri::Maybe,
+        _ => Tri::No,
+    }
+}
+
 impl Selection {
+    fn names(&self, market: usize) -> bool {
+        self.named.contains(&market)
+    }
+
     /// Whether a market of the list is tracked.
     fn takes(&self, market: usize, active: bool) -> bool {
-        self.named.contains(&market) || active && self.wanted.contains(&market)
+        self.names(market) || active && self.wanted.contains(&market)
     }
 }
 
@@ -316,8 +339,14 @@ impl Ledger {
     /// The source tracks other markets from now on. Those that come with this wait for the next list.
     pub fn select(&mut self, selection: Selection, now: u64) {
         let before = self.listed.last().cloned().flatten();
+        let named = self.named();
         let list = before.map(|mut list| {
-            list.retain(|market, _| selection.takes(*market, true));
+            let halted = list.iter().filter(|(_, it)| !it.active).map(|(market, _)| *market);
+            let has_break = is_break(halted, &named, &list);
+            list.retain(|market, it| {
+                it.is_sure &= it.active || selection.names(*market) || has_break == Tri::Yes;
+                selection.takes(*market, it.active || has_break != Tri::No)
+            });
             list
         });
         let is_named = |market: usize| {
@@ -482,16 +511,19 @@ impl Ledger {
         let selection = self.selection.last().cloned().flatten();
         let selection = selection.unwrap_or_default();
         let before = self.listed.last().cloned().flatten();
-        // A halted market stays that was tracked before, as a file may tell of an earlier run.
+        // In a break of the exchange, a market stays that was tracked before, as a file may tell of an earlier
+        // run.
         let is_first = before.is_none();
         let before = before.unwrap_or_default();
+        let halted = list.iter().filter(|(_, active)| !active).map(|(market, _)| *market);
+        let has_break = is_break(halted, &selection.named, &before);
         let listing = |(market, active)| {
             let is_taken = selection.takes(market, active);
             let was_sure = before.get(&market).map(|it| it.is_sure);
             let may_be_known = is_first && self.remembers && selection.takes(market, true);
-            let is_sure = is_taken || was_sure == Some(true);
-            let stays = is_taken || was_sure.is_some() || may_be_known;
-            stays.then_some((market, Listing { is_listed: true, is_sure }))
+            let is_sure = is_taken || was_sure == Some(true) && has_break == Tri::Yes;
+            let stays = is_taken || was_sure.is_some() && has_break != Tri::No || may_be_known;
+            stays.then_some((market, Listing { active, is_listed: true, is_sure }))
         };
         let mut list: Listings = list.into_iter().filter_map(listing).collect();
         for (market, it) in &list {
@@ -631,6 +663,12 @@ impl Ledger {
 
     fn is_listed(&self, market: usize) -> bool {
         self.listing(market).is_some()
+    }
+
+    /// Whether the source lists a market as halted.
+    pub fn halts(&self, market: usize, span: Span) -> Tri {
+        let halts = |list: &Option<Listings>| Some(!list.as_ref()?.get(&market)?.active);
+        self.listed.held(span, |list| halts(list) == Some(true))
     }
 
     /// Whether the source tracks a market.

@@ -225,7 +225,12 @@ impl<'a> Books<'a> {
                 let (seen, _) = other.quotes[market].seen(before);
                 is_fresh(before) && seen.into_iter().any(lets_it)
             };
-            if stale && is_fresh(self.span) || other.place < ledger.place && is_back() {
+            // One that lists the market as halted comes last.
+            let is_first = match [other, ledger].map(|it| it.halts(market, before)) {
+                [Tri::No, Tri::No] | [Tri::Yes, Tri::Yes] => other.place < ledger.place,
+                halts => halts == [Tri::No, Tri::Yes],
+            };
+            if stale && is_fresh(self.span) || is_first && is_back() {
                 return Err(format!("{} is fresh, and {id} answers: {shown}", other.id));
             }
         }

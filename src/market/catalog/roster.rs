@@ -13,7 +13,8 @@ use crate::log_targets::{MARKET, quoted};
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A list may have been cut if it lacks more than one in this many tracked markets.
+/// A list may have been cut if it lacks more than one in this many tracked markets. The exchange has a break if
+/// more than one in this many is halted.
 const MANY: usize = 10;
 
 /// The most characters of a skipped market's name in the log.
@@ -125,8 +126,9 @@ impl Roster {
         }
     }
 
-    /// Applies a new configuration. Listings that the configuration does not want are dropped. Markets that
-    /// it newly wants come with the next list.
+    /// Applies a new configuration. Listings that the configuration does not want are dropped. So are halted
+    /// markets that it no longer names, unless the exchange has a break. Markets that it newly wants come with
+    /// the next list.
     pub(super) fn select(
         &mut self,
         source: &SourceConfig,
@@ -135,7 +137,10 @@ impl Roster {
     ) {
         let new = Roster::new(source, named);
         let wants = |symbol: &SymbolId| new.wants(symbols.name(*symbol).quote());
-        self.listings.retain(|symbol, _| new.names(*symbol) || wants(symbol));
+        let unnamed = || self.listings.iter().filter(|(symbol, _)| !self.names(**symbol));
+        let has_break = is_break(unnamed().filter(|(_, it)| !it.active).count(), unnamed().count());
+        self.listings
+            .retain(|symbol, it| new.names(*symbol) || (it.active || has_break) && wants(symbol));
         self.remembered.retain(wants);
         (self.named, self.wanted, self.staging) = (new.named, new.wanted, None);
         self.route();
@@ -195,6 +200,24 @@ impl Roster {
             self.newly_doubted += symbols.len();
         }
         self.remembered.extend(&*symbols);
+    }
+
+    /// Takes the halted markets out of the list, as if it lacked them, unless the exchange has a break: an
+    /// exchange may list a market for years after the last trade. Named markets stay.
+    pub(super) fn drop_halted(&mut self) {
+        let Some(staging) = &mut self.staging else {
+            return;
+        };
+        let (named, listings) = (&self.named, &self.listings);
+        let is_halted = |(symbol, said): (&SymbolId, &Option<Box<Listing>>)| {
+            let listing = said.as_ref().or_else(|| listings.get(symbol));
+            !named.contains(symbol) && listing.is_some_and(|it| !it.active)
+        };
+        let halted = staging.said.iter().filter(|it| is_halted(*it)).count();
+        let tracked: BTreeSet<_> = listings.keys().chain(&self.remembered).collect();
+        if !is_break(halted, tracked.into_iter().filter(|it| !named.contains(it)).count()) {
+            staging.said.retain(|symbol, said| !is_halted((symbol, said)));
+        }
     }
 
     /// Keeps markets that the list may lack by mistake: markets whose tickers still arrive, and markets of an
@@ -280,6 +303,12 @@ impl Roster {
             );
         }
     }
+}
+
+/// True if so many of the tracked markets without a name in the configuration are halted that the exchange
+/// has a break. A single market has none.
+fn is_break(halted: usize, tracked: usize) -> bool {
+    halted > (tracked / MANY).max(1)
 }
 
 impl Staging {

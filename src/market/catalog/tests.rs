@@ -108,6 +108,57 @@ fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list() {
 }
 
 #[test]
+fn few_halted_markets_leave_and_in_a_break_of_one_exchange_the_other_one_answers() {
+    let mut config = config(vec![source("a", &["A0/X"], &["X"]), source("b", &[], &[])]);
+    let mut catalog = Catalog::new(&config);
+    let all: Vec<String> = (0..21).map(|at| format!("A{at}/X")).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let mut halt = |source, halted: &[&str], quoted: bool| {
+        catalog.drop_list(source);
+        for text in &all {
+            catalog.list(source, MarketInfo { active: !halted.contains(text), ..info(text) });
+        }
+        catalog.doubt_list(source, |_| quoted);
+        let change = end_list(&mut catalog, source, T1).expect("a usable list");
+        let first = |at: usize| catalog.sources_of(id(&catalog, all[at])).to_vec();
+        let active = catalog.known().iter().filter(|it| catalog.active(**it)).count();
+        (names(&catalog, &change.removed), [first(0), first(1), first(20)], active)
+    };
+    let (both, back) = (vec![A, B], vec![B, A]);
+    halt(A, &[], false);
+    halt(B, &[], false);
+    let few = [all[0], all[1], all[2]];
+    let gone = vec![all[1].to_string(), all[2].to_string()];
+    // Markets that still have tickers leave with the second list.
+    let expected = [back.clone(), both.clone(), both.clone()];
+    assert_eq!(halt(A, &few, true), (vec![], expected, 21));
+    let expected = [back.clone(), vec![B], both.clone()];
+    assert_eq!(halt(A, &few, true), (gone, expected, 21));
+    halt(A, &[], false);
+    for _ in 0..3 {
+        assert_eq!(halt(A, &all, false), (vec![], [&back, &back, &back].map(Vec::clone), 21));
+    }
+    halt(B, &all, false);
+    let expected = [&both, &both, &both].map(Vec::clone);
+    assert_eq!(halt(A, &all, false), (vec![], expected, 0));
+    // In a break, a market that is named no longer stays. Afterwards, a halted one does not.
+    let mut reload = |catalog: &mut Catalog, names: &[&str]| {
+        config.sources[0].symbols = names.iter().map(|it| it.to_string()).collect();
+        let changes = [true, false].map(|markets| SourceChange::Settings { markets, route: false });
+        catalog.reconfigure(&config, &changes);
+        catalog.listed_by(A)
+    };
+    assert_eq!(reload(&mut catalog, &[]), 21);
+    reload(&mut catalog, &few);
+    for text in &all {
+        let active = !few.contains(text);
+        catalog.list_tracked(A, MarketInfo { active, ..info(text) });
+    }
+    end_list(&mut catalog, A, T1).expect("a usable list");
+    assert_eq!([&few[..1], &few].map(|few| reload(&mut catalog, few)), [19, 19]);
+}
+
+#[test]
 fn names_of_the_history_file_alone_take_no_place_of_a_listed_market() {
     let mut config = config(vec![source("a", &[], &[])]);
     config.limits.symbols = 3;

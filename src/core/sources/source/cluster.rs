@@ -337,7 +337,7 @@ impl Source {
         let id = self.id;
         let mut left = MARKETS_A_SLICE;
         for market in list.by_ref().take(left) {
-            cx.market.catalog.list(id, market);
+            cx.market.catalog.list_tracked(id, market);
             left -= 1;
         }
         let is_read = left > 0;

@@ -6,6 +6,8 @@ use super::*;
 struct Naive<'a> {
     sources: &'a [SourceConfig],
     lists: Vec<Option<Vec<MarketInfo>>>,
+    /// True if the last list of each source is as the collector of a cluster sent it.
+    is_sent: Vec<bool>,
     /// The symbols that each source tracked before its last list came.
     before: Vec<BTreeSet<String>>,
     /// When each symbol was first listed, and when its shown data last changed.
@@ -57,7 +59,7 @@ impl Naive<'_> {
         for market in self.lists[at].iter().flatten() {
             let symbol = symbol_of(market);
             let quoted = all || source.quote_assets.contains(&market.quote.to_string());
-            let stays = self.before[at].contains(&symbol);
+            let stays = self.is_sent[at] && quoted || self.before[at].contains(&symbol);
             if !is_usable(&symbol) || !(named(&symbol) || stays || quoted && market.active) {
                 continue;
             }
@@ -65,6 +67,15 @@ impl Naive<'_> {
             if slot.is_none_or(|first| !first.active && market.active) {
                 *slot = Some(market);
             }
+        }
+        // Few halted markets are none.
+        let before = self.before[at].iter().filter(|it| !named(it)).count();
+        let is_halted = |(symbol, it): (&String, &Option<&MarketInfo>)| {
+            !named(symbol) && it.is_some_and(|it| !it.active)
+        };
+        let halted = tracked.iter().filter(|it| is_halted(*it)).count();
+        if !self.is_sent[at] && halted <= 1.max(before / 10) {
+            tracked.retain(|symbol, it| !is_halted((symbol, it)));
         }
         tracked
     }
@@ -79,6 +90,9 @@ impl Naive<'_> {
         let all: BTreeSet<&String> = tracked.iter().flat_map(|markets| markets.keys()).collect();
         let shown = all.into_iter().map(|text| {
             let tracking = (0..tracked.len()).filter(|at| tracked[*at].contains_key(text));
+            let is_halted = |at: &usize| tracked[*at][text].is_some_and(|it| !it.active);
+            let (halted, others): (Vec<usize>, Vec<usize>) = tracking.partition(is_halted);
+            let tracking = others.into_iter().chain(halted);
             let first = tracking.clone().find_map(|at| tracked[at][text]);
             let waiting = tracking.clone().any(|at| self.lists[at].is_none());
             let active = first.map_or(waiting, |listing| listing.active);
@@ -90,10 +104,16 @@ impl Naive<'_> {
     }
 
     /// Applies a list. Returns the symbols that its source newly tracks, and no longer tracks.
-    fn apply(&mut self, at: usize, list: Vec<MarketInfo>, now: UnixMs) -> [Vec<String>; 2] {
+    fn apply(
+        &mut self,
+        at: usize,
+        (list, is_sent): (Vec<MarketInfo>, bool),
+        now: UnixMs,
+    ) -> [Vec<String>; 2] {
         let names = |it: &Naive| it.tracked(at).into_keys().collect::<BTreeSet<String>>();
         let (before, names_before) = (self.shown(), names(self));
-        (self.lists[at], self.before[at]) = (Some(list), names_before.clone());
+        (self.lists[at], self.is_sent[at]) = (Some(list), is_sent);
+        self.before[at] = names_before.clone();
         for (text, (shown, is_listed)) in self.shown() {
             let times = self.times.entry(text.clone()).or_default();
             let is_created = is_listed && times[0].is_none();
@@ -180,8 +200,8 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             .collect();
         let mut catalog = catalog(&sources);
         let (lists, times) = (vec![None, None, None], BTreeMap::new());
-        let before = vec![BTreeSet::new(); 3];
-        let mut naive = Naive { sources: &sources, lists, before, times };
+        let (is_sent, before) = (vec![false; 3], vec![BTreeSet::new(); 3]);
+        let mut naive = Naive { sources: &sources, lists, is_sent, before, times };
         compare(&catalog, &naive, seed);
         for step in 0..40 {
             let at = random.below(3) as usize;
@@ -200,8 +220,12 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             }
             let (before, version) = (picture(&catalog), catalog.version());
             catalog.drop_list(id);
+            let is_sent = random.below(3) == 0;
             for market in &markets {
-                catalog.list(id, market.clone());
+                match is_sent {
+                    true => catalog.list_tracked(id, market.clone()),
+                    false => catalog.list(id, market.clone()),
+                }
             }
             let usable = markets.iter().filter(|it| is_usable(&symbol_of(it))).count();
             if random.below(5) == 0 {
@@ -209,10 +233,13 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             } else if usable == 0 {
                 assert_eq!(end_list(&mut catalog, id, UnixMs(step)), Err(EmptyList));
             } else {
+                if !is_sent {
+                    catalog.rosters[at].drop_halted();
+                }
                 let change = end_list(&mut catalog, id, UnixMs(step)).expect("a usable list");
                 assert_eq!(change.skipped as usize, markets.len() - usable, "seed {seed}");
                 assert_eq!(catalog.rosters[at].newly_missing(), [], "they were told of");
-                let changes = naive.apply(at, markets, UnixMs(step));
+                let changes = naive.apply(at, (markets, is_sent), UnixMs(step));
                 for (got, expected) in [change.added, change.removed].iter().zip(changes) {
                     let mut got = names(&catalog, got);
                     got.sort_unstable();
