@@ -13,10 +13,9 @@
 //! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
 //! is halted. If the newest quotes grow stale before newer ones come, the source is down.
 
-use crate::config::Url;
 use crate::core::context::Context;
-use crate::core::sources::budget::Budget;
 use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::host::{Host, Pause};
 use crate::core::sources::task::Task;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
@@ -43,10 +42,8 @@ pub struct Failures {
     kinds: [KindFailures; RequestKind::NAMES.len()],
     /// When quotes last came; before that, when the source began.
     quotes_at: Mono,
-    /// The end of the host's halt.
-    halted_until: Mono,
-    /// True if another node might do better ([`Fault::is_of_node`]), by the failure that holds up quotes.
-    is_of_node: bool,
+    /// The host's halt.
+    halt: Pause,
     rng: Rng,
 }
 
@@ -57,7 +54,7 @@ struct KindFailures {
     /// When the running pause began.
     since: Mono,
     /// Until when none of the kind is requested.
-    until: Mono,
+    pause: Pause,
     episode: Episode,
     /// The failures of single markets.
     of_markets: Episode,
@@ -70,8 +67,7 @@ impl Failures {
             source,
             kinds: Default::default(),
             quotes_at: now,
-            halted_until: now,
-            is_of_node: false,
+            halt: Pause::default(),
             rng: Rng::new(seed),
         }
     }
@@ -84,9 +80,15 @@ impl Failures {
     /// Other nodes call the exchange from now on: what failed here does not matter. If this node calls it
     /// again, `Sources` tells the host's halt again.
     pub fn forget(&mut self, cx: &mut Context) {
-        (self.halted_until, self.is_of_node) = (cx.now.mono, false);
+        self.halt = Pause::default();
+        self.forget_nodes();
         let status = &mut cx.stats[self.source];
         (status.failing, status.kind_failing_since) = Default::default();
+    }
+
+    fn forget_nodes(&mut self) {
+        let kinds = self.kinds.iter_mut().map(|it| &mut it.pause);
+        kinds.chain([&mut self.halt]).for_each(|it| it.is_of_node = false);
     }
 
     /// The kind no longer fails, or nothing of it is requested any more that would tell.
@@ -101,7 +103,7 @@ impl Failures {
     pub fn rerouted(&mut self, cx: &mut Context) {
         self.forget(cx);
         for it in &mut self.kinds {
-            (it.in_a_row, it.since, it.until) = Default::default();
+            (it.in_a_row, it.since, it.pause) = Default::default();
         }
     }
 
@@ -109,22 +111,29 @@ impl Failures {
     /// exchange is not reached, fails itself, or does not serve this node.
     pub fn is_of_node(&self, span: Duration, cx: &Context) -> bool {
         let span = span + cx.config.sources[self.source.index()].poll.usual();
-        cx.now.mono.since(self.quotes_at) >= span && self.is_of_node
+        // There are no quotes without the list.
+        let has_list = cx.market.catalog.has_list(self.source);
+        let needed = if has_list { RequestKind::Quotes } else { RequestKind::List };
+        cx.now.mono.since(self.quotes_at) >= span && self.pause(needed).is_of_node
     }
 
     /// True if nothing of this kind can be expected soon.
     pub fn holds(&self, kind: RequestKind, cx: &Context) -> bool {
-        self.is_failing(kind, cx) || cx.now.mono < self.halted_until
+        self.is_failing(kind, cx) || cx.now.mono < self.halt.until
     }
 
     /// Until when none of this kind is requested.
     pub fn until(&self, kind: RequestKind) -> Mono {
-        self.kinds[kind as usize].until.max(self.halted_until)
+        self.pause(kind).until
+    }
+
+    fn pause(&self, kind: RequestKind) -> Pause {
+        self.kinds[kind as usize].pause.max(self.halt)
     }
 
     /// Quotes are not requested before this: another node has said so.
     pub fn set_quotes_until(&mut self, until: Mono) {
-        self.kinds[RequestKind::Quotes as usize].until = until;
+        self.kinds[RequestKind::Quotes as usize].pause = Pause { until, is_of_node: false };
     }
 
     /// Takes in a failure of a request that began at `began`. The host has `addresses` addresses. The
@@ -145,10 +154,6 @@ impl Failures {
         let (now, kind) = (cx.now.mono, task.kind());
         let blame = fault.blame(task.may_blame_market(fault));
         let is_again = self.is_failing(kind, cx);
-        // There are no quotes without the list.
-        let has_list = cx.market.catalog.has_list(self.source);
-        let needed = if has_list { RequestKind::Quotes } else { RequestKind::List };
-        let waited_until = self.until(needed).max(host.halted_until);
         let it = &mut self.kinds[kind as usize];
         let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
         it.in_a_row += u32::from(blame == Blame::Market && is_one && !fault.is_unknown_market());
@@ -175,7 +180,7 @@ impl Failures {
         }
         let failures = *failures;
         // Without a first list, the state of the source tells it.
-        if kind != RequestKind::List || has_list {
+        if kind != RequestKind::List || cx.market.catalog.has_list(self.source) {
             status.kind_failing_since[kind as usize].get_or_insert(cx.now.unix);
         }
         let poll = cx.config.sources[self.source.index()].poll.usual();
@@ -186,12 +191,13 @@ impl Failures {
         let turns = if others_may_do { addresses.max(1) } else { 1 };
         let step = (most / turns).max(poll.min(most));
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
-        it.until = it.until.max(now + step);
+        let is_of_node = fault.is_of_node();
+        it.pause = it.pause.max(Pause { until: now + step, is_of_node });
         let asked = fault.asked_pause(cx.exchange_time(self.source));
         match (asked, blame) {
-            (Some(asked), _) => host.halt(asked.max(step), now),
-            (None, Blame::Host) => host.halt(step, now),
-            (None, Blame::RateLimit) => host.refused(began, it.until, now),
+            (Some(asked), _) => host.halt(asked.max(step), is_of_node, now),
+            (None, Blame::Host) => host.halt(step, is_of_node, now),
+            (None, Blame::RateLimit) => host.refused(began, it.pause.until, now),
             (None, Blame::Kind | Blame::Market) => {}
         }
         log::debug!(
@@ -199,18 +205,15 @@ impl Failures {
             "back-off source={} kind={} failures={failures} wait_ms={} asked_for_ms={}",
             cx.stats[self.source].id,
             quoted(kind.name()),
-            it.until.since(now).as_millis(),
+            it.pause.until.since(now).as_millis(),
             asked.map_or(0, |asked| asked.as_millis()),
         );
-        if waited_until < self.until(needed).max(host.halted_until) {
-            self.is_of_node = fault.is_of_node();
-        }
         if blame == Blame::Market { Blame::Kind } else { blame }
     }
 
-    /// The host is halted until `until`.
-    pub fn halted(&mut self, until: Mono, cx: &mut Context) {
-        self.halted_until = until;
+    /// The host is halted, by a failure of this source or of another one.
+    pub fn halted(&mut self, halt: Pause, cx: &mut Context) {
+        self.halt = halt;
         self.back_off(cx);
     }
 
@@ -229,7 +232,7 @@ impl Failures {
     pub fn answered(&mut self, kind: RequestKind, cx: &mut Context) {
         let now = cx.now.mono;
         self.kinds[kind as usize].in_a_row = 0;
-        if self.kinds[kind as usize].until <= now {
+        if self.kinds[kind as usize].pause.until <= now {
             self.forget_kind(kind, cx);
         }
         if !self.is_failing(kind, cx)
@@ -243,7 +246,8 @@ impl Failures {
     /// Quotes have come. The state changes once they are served ([`Failures::quotes_served`]).
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
-        (self.quotes_at, self.is_of_node) = (cx.now.mono, false);
+        self.quotes_at = cx.now.mono;
+        self.forget_nodes();
     }
 
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, the pause holds.
@@ -268,91 +272,6 @@ impl Failures {
     /// When the quotes that came last grow stale.
     pub fn stale_at(&self, cx: &Context) -> Mono {
         self.quotes_at + cx.config.sources[self.source.index()].stale_after
-    }
-}
-
-/// The longest halt, whatever the exchange asks for: a day. A ban can last that long.
-pub const HALT_MAX: Duration = Duration::from_secs(86_400);
-
-/// What the sources of one exchange's host share: its budget, the most requests in flight, and its halt.
-/// Sources have the same host if the host and the port of their addresses are the same. A halt stops every
-/// request of every source of the host: the exchange has asked for a pause, has banned this address, has
-/// refused a second request in a row as one too many, or is not reached. After a halt, one request at a time
-/// is sent until an answer is good. [`Sources`](super::Sources) tells each source of a halt.
-#[derive(Default)]
-pub struct Host {
-    name: String,
-    port: u16,
-    /// The budget of requests to the host.
-    pub budget: Budget,
-    /// Nothing is requested before this.
-    pub halted_until: Mono,
-    /// True after a halt, until an answer is good.
-    pub is_probing: bool,
-    /// When a request was last refused as too many, and the exchange did not say how long to wait.
-    refused_at: Mono,
-    /// Until when only half of the budget is spent, because of such refusals.
-    halved_until: Mono,
-    /// True until a request that was sent after the refusal is answered well.
-    is_refused: bool,
-    /// The requests in flight of its other sources, counted by [`Sources`](super::Sources) before one acts.
-    pub in_flight_elsewhere: usize,
-    /// Into how many parts its sources divide the budget: in a cluster, other nodes may collect the others.
-    pub shares: u32,
-    /// True if there are other sources of this host.
-    pub is_shared: bool,
-    /// True if another source has a request due that is not for quotes.
-    pub others_wait: bool,
-}
-
-impl Host {
-    /// The host of this address. Nothing is known of it.
-    pub fn new(url: &Url) -> Host {
-        Host { name: url.host.clone(), port: url.port, shares: 1, ..Host::default() }
-    }
-
-    /// True if this address is of the host.
-    pub fn is_of(&self, url: &Url) -> bool {
-        (&self.name, self.port) == (&url.host, url.port)
-    }
-
-    /// True if nothing of the past matters any more.
-    pub fn is_unused(&self, now: Mono) -> bool {
-        self.halted_until.max(self.halved_until) <= now && self.budget.is_unused(now)
-    }
-
-    /// Halts every request for this long.
-    pub fn halt(&mut self, wait: Duration, now: Mono) {
-        self.halted_until = self.halted_until.max(now + wait.min(HALT_MAX));
-        self.is_probing = true;
-    }
-
-    /// A request that began at `began` was refused as too many, and its kind waits until `until`. Meanwhile,
-    /// only half of the budget is spent. The second refusal in a row, whatever was asked, halts the host.
-    pub fn refused(&mut self, began: Mono, until: Mono, now: Mono) {
-        // A request that began before the first refusal is refused for the same reason, and does not count.
-        if self.is_refused && began >= self.refused_at {
-            self.halt(until.since(now), now);
-        }
-        (self.refused_at, self.is_refused) = (now, true);
-        self.halved_until = self.halved_until.max(until);
-    }
-
-    /// The answer to a request that began at `began` was good. It does not shorten a halt.
-    pub fn answered(&mut self, began: Mono, now: Mono) {
-        self.is_refused &= began < self.refused_at;
-        self.is_probing &= now < self.halted_until;
-    }
-
-    /// True if a source with so many requests `in_flight` and so many `connections` may send another request.
-    pub fn has_room(&self, in_flight: usize, connections: usize) -> bool {
-        let all = in_flight + self.in_flight_elsewhere;
-        all < if self.is_probing { 1 } else { connections }
-    }
-
-    /// Into how many parts a refusal and its sources divide the budget.
-    pub fn parts(&self, now: Mono) -> u32 {
-        if now < self.halved_until { 2 * self.shares } else { self.shares }
     }
 }
 
@@ -437,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_market_that_always_fails_leaves_the_log_to_the_failures_of_its_kind() {
-        let (mut host, mut cx) = (host(), context(config_of("binance"), NOW));
+        let (mut host, mut cx) = (Host::default(), context(config_of("binance"), NOW));
         list(&mut cx.market.catalog, &["A/USDT"]);
         let mut failures = Failures::new(SOURCE, 0, NOW.mono);
         let task = Task::Candles { series: key(Stored::M1), slots: 0..9 };
@@ -455,46 +374,6 @@ mod tests {
         cx.now.mono = cx.now.mono + PAUSE;
         failures.answered(kind, &mut cx);
         assert!(failures.kinds[kind as usize].episode.codes.is_empty(), "the end is logged");
-    }
-
-    fn host() -> Host {
-        Host::new(&Url::parse("https://example.com").expect("an address"))
-    }
-
-    #[test]
-    fn the_second_refusal_in_a_row_halts_the_host_and_two_at_once_are_one() {
-        let mut host = host();
-        let until = Mono(2_000_000);
-        host.refused(Mono(5), until, Mono(10));
-        assert_eq!((host.parts(Mono(11)), host.halted_until), (2, Mono(0)));
-        host.refused(Mono(6), until, Mono(12));
-        assert_eq!(host.halted_until, Mono(0), "it was on its way");
-        host.answered(Mono(11), Mono(50));
-        assert!(host.has_room(1, 3));
-        host.refused(Mono(100), until, Mono(200));
-        assert_eq!(host.halted_until, until, "the good answer was on its way, too");
-        assert!(!host.has_room(1, 3) && host.has_room(0, 3), "one at a time");
-        host.answered(Mono(201), Mono(300));
-        assert!(!host.has_room(1, 3), "only time ends a halt");
-        host.answered(until, until);
-        assert!(host.has_room(2, 3) && host.parts(until) == 1);
-        host.refused(until, Mono(3_000_000), until);
-        let later = Mono(4_000_000);
-        host.answered(Mono(3_000_000), later);
-        host.refused(later, Mono(8_000_000), later);
-        assert_eq!(host.halted_until, until, "others are answered well meanwhile");
-        host.refused(later, Mono(9_000_000), Mono(5_000_000));
-        assert_eq!(host.halted_until, Mono(9_000_000));
-    }
-
-    #[test]
-    fn a_halt_is_not_shortened_and_ends_within_a_day() {
-        let mut host = host();
-        host.halt(Duration::from_secs(300), Mono(0));
-        host.halt(Duration::from_secs(2), Mono(0));
-        assert_eq!(host.halted_until, Mono(300_000_000));
-        host.halt(Duration::MAX, Mono(0));
-        assert_eq!(host.halted_until, Mono(0) + HALT_MAX);
     }
 
     #[test]
@@ -516,14 +395,21 @@ mod tests {
             (vec![limited(), banned()], true),
         ] {
             let config = config_of("binance");
-            let (mut host, mut cx) = (host(), context(config, NOW));
+            let (mut host, mut cx) = (Host::default(), context(config, NOW));
             list(&mut cx.market.catalog, &["A/USDT"]);
             let mut failures = Failures::new(SOURCE, 0, NOW.mono);
             for (task, fault) in &faults {
                 failures.failed(task, fault, (NOW.mono, 1), &mut host, &mut cx);
+                failures.halted(host.halt, &mut cx);
             }
             cx.now.mono = cx.now.mono + Duration::from_secs(30);
             assert_eq!(failures.is_of_node(Duration::from_secs(10), &cx), expected, "{faults:?}");
+            // Other sources of the host fail.
+            for (seconds, is_of_node) in [(900, !expected), (950, expected)] {
+                host.halt(Duration::from_secs(seconds), is_of_node, cx.now.mono);
+                failures.halted(host.halt, &mut cx);
+                assert_eq!(failures.is_of_node(Duration::from_secs(10), &cx), is_of_node);
+            }
             failures.forget(&mut cx);
             assert!(!failures.is_of_node(Duration::from_secs(10), &cx));
         }

@@ -16,6 +16,7 @@ mod candle_plans;
 mod clock;
 mod failover;
 mod fault;
+mod host;
 mod jobs;
 mod quote_plan;
 mod quote_round;
@@ -37,9 +38,9 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::{Mono, Now};
-use backoff::Host;
 use budget::Budget;
 use failover::Failover;
+use host::Host;
 pub use replica::{Outbound, Role};
 pub use source::Source;
 use std::ops::{Index, IndexMut};
@@ -107,7 +108,7 @@ impl Sources {
                 hosts.push(Host::new(url));
                 hosts.len() - 1
             });
-            source.halted(hosts[source.host].halted_until, cx);
+            source.halted(hosts[source.host].halt, cx);
             source.wake_up(cx.now);
         }
         for (place, host) in hosts.iter_mut().enumerate() {
@@ -136,12 +137,12 @@ impl Sources {
         host.others_wait = others().any(|it| it.uses(place) && it.others_wait);
         let requests = all().flat_map(|it| it.requests());
         host.budget.unsent = requests.map(|it| u64::from(it.unsent)).sum();
-        let (halted, is_shared) = (host.halted_until, host.is_shared);
+        let (was_halted, is_shared) = (host.halt, host.is_shared);
         let was_in_flight = self.all[id.index()].in_flight();
         let done = act(&mut self.all[id.index()], host, cx);
-        let until = self.hosts[place].halted_until;
-        for source in self.all.iter_mut().filter(|it| it.host == place && until != halted) {
-            source.halted(until, cx);
+        let halt = self.hosts[place].halt;
+        for source in self.all.iter_mut().filter(|it| it.host == place && halt != was_halted) {
+            source.halted(halt, cx);
         }
         if is_shared && self[id].in_flight() < was_in_flight {
             // Another source of the host may have waited for this connection: every source of the host looks
@@ -332,11 +333,10 @@ impl Sources {
 
     /// Gives a source a role in the cluster.
     pub fn set_role(&mut self, id: SourceId, role: Role, cx: &mut Context) {
-        let now = cx.now.mono;
-        let idle_since = self[id].idle_since();
+        let (now, idle_since) = (cx.now.mono, self[id].idle_since());
         self[id].set_role(role, cx);
-        let until = self.hosts[self[id].host].halted_until;
-        self[id].halted(until, cx);
+        let halt = self.hosts[self[id].host].halt;
+        self[id].halted(halt, cx);
         if let Some(since) = idle_since.filter(|_| role == Role::Alone) {
             // Other nodes, or an earlier run, may have spent the whole budget before.
             let left = Some((0, now.since(since).as_millis() as u64));

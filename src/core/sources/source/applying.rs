@@ -5,9 +5,9 @@ use super::schedule::LIST_RETRY;
 use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::backoff::Host;
 use crate::core::sources::clock::{HOURLY, Witness};
 use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::host::{Host, Pause};
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
@@ -157,11 +157,11 @@ impl Source {
         }
     }
 
-    /// The host is halted until `until`. Requests that have begun and are not sent yet wait as well, and no
+    /// The host is halted. Requests that have begun and are not sent yet wait as well, and no
     /// client need wait for candles.
-    pub fn halted(&mut self, until: Mono, cx: &mut Context) {
-        if cx.now.mono < until && self.replica.role().collects() && !self.has_ended {
-            self.failures.halted(until, cx);
+    pub fn halted(&mut self, halt: Pause, cx: &mut Context) {
+        if cx.now.mono < halt.until && self.replica.role().collects() && !self.has_ended {
+            self.failures.halted(halt, cx);
             self.put_back_all(|request| request.sent_at.is_none(), cx);
             self.candles.give_up_asked();
             self.wake_up(cx.now);

@@ -393,7 +393,7 @@ impl Source {
 #[cfg(all(test, feature = "cluster"))]
 mod tests {
     use super::*;
-    use crate::core::sources::backoff::Host;
+    use crate::core::sources::host::Host;
     use crate::core::sources::staged::Staged;
     use crate::core::sources::task::Task;
     use crate::core::testing::{SOURCE, config_of, context, list};

@@ -11,9 +11,9 @@
 
 use super::Source;
 use crate::core::history::Pace;
-use crate::core::sources::backoff::Host;
 use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::Fault;
+use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::upstream::Ended;

@@ -15,11 +15,11 @@
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::Pace;
-use crate::core::sources::backoff::Host;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::PlannedPage;
 use crate::core::sources::clock::HOURLY;
 use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::host::Host;
 use crate::core::sources::quote_round::{RoundEnd, markets};
 use crate::core::sources::replica::Role;
 use crate::core::sources::request::RequestInFlight;
@@ -135,7 +135,7 @@ impl Source {
             if self.role() == Role::Collector {
                 at = at.max(host.budget.tell_first(cost, parts, now));
             }
-            Offer { due: due.max(at).max(host.halted_until), task, purpose }
+            Offer { due: due.max(at).max(host.halt.until), task, purpose }
         };
         [quotes, other].into_iter().flatten().map(ready).min_by_key(|it| it.due.max(now))
     }
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!((source.round.next(), status.state), (None, SourceState::Up));
         let fault = Fault::ended(&Ended { was_open: false, what: "?".into(), why: None });
         source.failed(&Task::Time, fault, NOW.mono, &mut host, &mut cx);
-        source.halted(host.halted_until, &mut cx);
+        source.halted(host.halt, &mut cx);
         for (is_reached, expected) in [(false, SourceState::Backoff), (true, SourceState::Up)] {
             cx.now.mono = cx.now.mono + source.profile.config.stale_after * 2;
             if is_reached {
