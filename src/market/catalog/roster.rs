@@ -13,8 +13,8 @@ use crate::log_targets::{MARKET, quoted};
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A list may have been cut if it lacks more than one in this many tracked markets. The exchange has a break if
-/// more than one in this many is halted.
+/// A list may have been cut if it lacks more than one in this many tracked markets. The exchange has a break
+/// if more than one in this many is halted.
 const MANY: usize = 10;
 
 /// The most characters of a skipped market's name in the log.
@@ -127,7 +127,7 @@ impl Roster {
     }
 
     /// Applies a new configuration. Listings that the configuration does not want are dropped. So are halted
-    /// markets that it no longer names, unless the exchange has a break. Markets that it newly wants come with
+    /// markets that it does not name, unless the exchange has a break. Markets that it newly wants come with
     /// the next list.
     pub(super) fn select(
         &mut self,
