@@ -15,6 +15,9 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     // The same without a URL, by the flag that the service has.
     let listen = marketd.addr().to_string();
     assert_eq!(run(&["healthcheck", "--listen", &listen]).0, 0);
+    // It listens only at an address of IPv4, as with `[::]` on a machine without IPv6.
+    let all = format!("[::]:{}", marketd.addr().port());
+    assert_eq!(run(&["healthcheck", "--listen", &all]), (0, String::new(), String::new()));
     let (code, out, err) = run(&["healthcheck", &format!("{url}/nothing")]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("HTTP/1.1 404 Not Found: {"), "{err}");

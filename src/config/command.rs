@@ -17,7 +17,7 @@ use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::ffi::OsString;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -293,7 +293,8 @@ fn listens_at(address: ListenAddress) -> HttpPlace {
         ListenAddress::Tcp(address) => {
             let host = match address.ip() {
                 IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
-                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.to_string(),
+                // All addresses of this name are tried: a machine may be without IPv6.
+                IpAddr::V6(ip) if ip.is_unspecified() => "localhost".to_string(),
                 ip => ip.to_string(),
             };
             (host, address.port(), None)
