@@ -99,6 +99,8 @@ fn the_unit_starts_what_there_is() {
     assert!(count >= 3, "{unit}");
     // Only the main process ends the restarts with its exit code.
     assert!(!unit.contains("ExecStartPre="), "{unit}");
+    // It would hide whether SYN cookies are on.
+    assert!(!unit.contains("ProcSubset="), "{unit}");
     // Only who is told that it listens, that its loop turns, and when it reads its file again may wait.
     for line in [
         "Type=notify",

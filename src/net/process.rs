@@ -12,6 +12,7 @@ use crate::config::{Config, Data};
 use crate::core::{self, ProcessFacts};
 use crate::time::cpu_us;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::system::uname;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -29,14 +30,15 @@ pub fn facts() -> ProcessFacts {
 }
 
 /// The name of this node in a cluster, if none is configured: the name of the host, and the inode of the
-/// history file. Both are the same after a restart. `None` if one of them is unknown.
+/// history file. Both are the same after a restart. `None` without a file.
 pub fn node_name(data: &Data) -> Option<String> {
     let Data::File(path) = data else {
         return None;
     };
     let file = fs::metadata(path).ok()?.ino();
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     let is_plain = |char: &char| char.is_ascii_alphanumeric() || "._-".contains(*char);
+    let host = uname();
+    let host = host.nodename().to_string_lossy();
     let host: String = host.chars().filter(is_plain).take(MOST_HOST).collect();
     Some(format!("{host}-{file:x}"))
 }
