@@ -134,6 +134,17 @@ fn a_lock_is_taken_on_a_file_of_its_own_alone() {
 }
 
 #[test]
+fn a_file_with_two_names_is_only_read() {
+    let dir = TempDir::new();
+    let path = altered(&dir, "SELECT 1");
+    std::fs::hard_link(&path, dir.path().join("other.db")).expect("a link");
+    let why = refused(&path);
+    assert!(matches!(&why, Unusable::Unreachable(it) if it.contains("hard link")), "{why:?}");
+    assert_eq!(rename(&path, "kraken", "new").err().map(|it| it.why), Some(why));
+    assert!(HistoryReader::open(&path).is_ok());
+}
+
+#[test]
 fn a_file_is_left_alone_also_if_only_its_log_says_that_it_is_newer() {
     let (dir, path, _bench) = Bench::fresh();
     let sql = format!("PRAGMA user_version = {}", VERSION + 1);

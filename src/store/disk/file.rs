@@ -16,6 +16,7 @@ use crate::history::{
 };
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For a larger
@@ -138,8 +139,12 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
     })
 }
 
-/// Checks the header of a file that is to be written.
+/// Checks the header of a file that is to be written. The file must have one name: each name would have a
+/// lock and a log of its own.
 pub(super) fn look_to_write(path: &Path) -> Result<Option<Look>, Unusable> {
+    if fs::metadata(path).is_ok_and(|about| about.nlink() > 1) {
+        return Err(Unusable::Unreachable("the file has a second name (a hard link)".to_string()));
+    }
     look(path, File::options().read(true).write(true))
 }
 
