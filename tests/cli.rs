@@ -155,7 +155,7 @@ fn a_fault_of_the_history_file_is_told_with_the_others_where_it_is_named() {
 fn faults_are_one_line_each_with_exit_code_2_and_warnings_are_told_as_such() {
     let path = file("bad.json", "{\n  \"listen\": 1,\n  \"colour\": 1\n}\n");
     let expected = [
-        "--data: expected a file name or \":memory:\", found \"\"".to_string(),
+        "--data: expected FILE, found nothing".to_string(),
         format!("{path}:2: listen: expected ADDR:PORT or unix:PATH, found 1"),
         format!("{path}:3: colour: unknown key"),
     ];

@@ -515,6 +515,8 @@ mod history {
         let (code, _, err) = history.run(&["backup", "no/where", "--data", "history.db"]);
         let expected = "no/where: No such file or directory (os error 2)\n";
         assert_eq!((code, err.as_str()), (2, expected));
+        let (code, _, err) = history.run(&["backup", "", "--data", "history.db"]);
+        assert_eq!((code, err.as_str()), (2, "backup: expected the FILE to write\n"));
         let files = ["copy.db", "file:copy.db", "history.db", "history.db-lock", "marketd.json"];
         assert_eq!(history.files(), files);
     }

@@ -198,8 +198,8 @@ pub fn command(
         Some("reload") => reload_of(loader),
         Some("export") => export(loader),
         Some("backup") => {
-            let copy = loader.flags.words.first().map(PathBuf::from);
-            let copy = copy.ok_or_else(|| "expected the FILE to write".to_string());
+            let copy = loader.flags.words.first().filter(|it| !it.is_empty());
+            let copy = copy.map(PathBuf::from).ok_or("expected the FILE to write".to_string());
             let copy = loader.report.accept("backup", copy);
             Ok(Command::Backup { data: loader.load()?.config.data, copy })
         }

@@ -269,6 +269,9 @@ pub(super) fn parse(
 fn unexpected(word: &OsStr) -> String {
     let names = SUBCOMMANDS.iter().map(|it| it.name);
     match suggestion(&word.to_string_lossy(), names) {
+        _ if SUBCOMMANDS.iter().any(|it| *word == *it.name) => {
+            "unexpected; a command comes before all options".to_string()
+        }
         near if near.is_empty() => "unexpected; a configuration file needs --config".to_string(),
         near => format!("unknown command{near}"),
     }
@@ -288,8 +291,8 @@ fn value_of(flag: &Flag, parser: &mut lexopt::Parser) -> Result<String, String> 
             return Ok(String::new());
         }
     }
-    let word = parser.value();
-    let word = word.map_err(|_| format!("expected {}, found nothing", flag.value))?;
+    let word = parser.value().ok().filter(|it| !it.is_empty() || flag.value.starts_with('['));
+    let word = word.ok_or_else(|| format!("expected {}, found nothing", flag.value))?;
     (word.into_string()).map_err(|word| format!("expected UTF-8, found {}", shown(&word)))
 }
 
@@ -406,6 +409,7 @@ mod tests {
         check("rename a b c", &["\"c\": unexpected, see --help"]);
         check("prune --listen :1", &["--listen: unknown option, see --help"]);
         check("exprot", &["\"exprot\": unknown command, did you mean \"export\"?"]);
+        check("--data x export", &["\"export\": unexpected; a command comes before all options"]);
     }
 
     #[test]

@@ -252,15 +252,19 @@ MARKETD_LISTEN=x
 > --log: unknown target "sorce", did you mean "source"?
 ---
 --data=
-> --data: expected a file name or ":memory:", found ""
+> --data: expected FILE, found nothing
+---
+--config= --address-file=
+> --config: expected FILE, found nothing
+> --address-file: expected FILE, found nothing
 ---
 --config /nowhere/m.json
 > /nowhere/m.json: cannot be read: No such file or directory (os error 2)
 ---
 --wrong --config FAULTY --data= MARKETD_LISTEN=y
 > --wrong: unknown option, see --help
+> --data: expected FILE, found nothing
 > MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found "y"
-> --data: expected a file name or ":memory:", found ""
 > FAULTY:2: pollMs: unknown key: it is a key of sources[]
 > FAULTY:2: sources: expected a list of at most 64 objects, found 7
 ---
@@ -272,7 +276,7 @@ MARKETD_LISTEN=x
 > --source: expected one of binance, okx, coinbase, kraken, demo, found "binnance", did you mean "binance"?
 ---
 --source=
-> --source: expected DIALECT[=URL], found ""
+> --source: expected DIALECT[=URL], found nothing
 ---
 --source kraken=x
 > --source: expected http://HOST or https://HOST, found "x"
