@@ -18,9 +18,11 @@ use marketd::http::unpacked;
 use marketd::log_targets::{CONFIG, NET};
 use marketd::logging::{self, LineFormat};
 use marketd::time::Clock;
+use signal_hook::consts::SIGXFSZ;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Exit code for an error that the user can mend.
 const MEND: u8 = 2;
@@ -29,6 +31,10 @@ const MEND: u8 = 2;
 const GOOD: &str = "the configuration is good\n";
 
 fn main() -> ExitCode {
+    // A write beyond the process's file size limit raises SIGXFSZ, which would end the process. With a
+    // handler, the write fails instead, as on a full disk. A system that does not accept the handler has no
+    // such limit.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let dialects = dialects();
     let words = std::env::args_os().skip(1);
     let command =

@@ -526,9 +526,12 @@ mod history {
         let history = History::filled();
         let (before, files) = (history.export(&history.symbols[0], &[]), history.files());
         let prune = ["prune", "--data", "history.db", "--source", "okx", "--yes"];
-        for words in [&["backup", "copy.db", "--data", "history.db"][..], &prune] {
-            for blocks in [1, 8, 100] {
-                let limit = format!("ulimit -f {blocks} && trap '' XFSZ && exec \"$0\" \"$@\"");
+        let serve = ["--data", ":memory:", "--listen", "127.0.0.1:0", "--address-file", "a.json"];
+        let backup = ["backup", "copy.db", "--data", "history.db"];
+        let many = [1, 8, 100];
+        for (words, limits) in [(&backup[..], &many[..]), (&prune, &many), (&serve, &[0])] {
+            for blocks in limits {
+                let limit = format!("ulimit -f {blocks} && exec \"$0\" \"$@\"");
                 let words = [&["-c", &limit, env!("CARGO_BIN_EXE_marketd")], words].concat();
                 let shell = Launch::new(&words).program("sh").in_dir(history.dir.clone());
                 assert_eq!(shell.run().code, Some(2), "{words:?} {blocks}");

@@ -35,10 +35,7 @@ use crate::history::{Batch, DiskJob, Loaded, OpenError, Reply, StoreError, Unusa
 use crate::log_targets::{HISTORY, quoted};
 use file::{CHECKED_BYTES, HistoryFile, KnownFile};
 use header::Lock;
-use signal_hook::consts::SIGXFSZ;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Most series, quotes or markets in one reply: some 40 KB.
@@ -51,10 +48,6 @@ pub(super) fn run(
     queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 ) {
-    // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
-    // With a handler, the write fails instead, as on a full disk. A system that does not accept
-    // the handler has no such limit.
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let mut holder = Holder::new(path, Replies { queue, wake });
     let _ = holder.with(|_, _| Ok(()));
     // False if the last checkpoint failed.
