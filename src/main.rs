@@ -125,8 +125,10 @@ fn ask(loaded: &LoadedConfig, options: &ProbeOptions) -> ExitCode {
 fn serve(loaded: LoadedConfig) -> ExitCode {
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    // The first line tells the address, whatever the rules say. They apply after that line.
-    let rules = format!("{},{NET}=info", loaded.filter());
+    // The first line tells the address, whatever the rules say. They apply after that line, and so does the
+    // pattern that may end them.
+    let rules = loaded.filter();
+    let rules = format!("{},{NET}=info", rules.split('/').next().unwrap_or_default());
     if let Err(error) = logging::start(format, Clock::new(), &rules) {
         return fail("log: ", &[error]);
     }

@@ -112,15 +112,15 @@ fn it_starts_again_at_once_at_the_same_address() {
 fn the_first_line_names_the_address_before_any_warning_and_whatever_the_log_takes() {
     // Quotes that turn stale between two polls are a warning.
     let hasty = json!({ "dialect": "demo", "pollMs": 100, "staleAfterMs": 50 });
-    for rules in ["info", "error", "off", "net=off", "net=debug"] {
+    for rules in ["info", "error", "off", "net=off", "net=debug", "info/no line"] {
         let config = json!({ "data": ":memory:", "sources": [hasty] });
-        let marketd = Launch::new(&["--log", rules]).config(config).start();
+        let marketd = Launch::new(&[]).env("RUST_LOG", rules).config(config).start();
         let address = format!("net: listening on http://{}", marketd.addr());
         let ended = marketd.stop(LONG).stderr;
         assert!(ended.lines().next().is_some_and(|it| it.ends_with(&address)), "{rules}: {ended}");
         assert_eq!(
             ended.contains("staleAfterMs"),
-            !["error", "off"].contains(&rules),
+            !["error", "off", "info/no line"].contains(&rules),
             "{rules}: {ended}"
         );
         let is_told = ended.contains("net: stopped");
