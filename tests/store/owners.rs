@@ -92,7 +92,12 @@ fn what_is_no_history_file_is_refused_and_left_alone() {
     }
     // A link into a volume that is not mounted.
     std::os::unix::fs::symlink(of("volume.db"), of("link.db")).expect("a link");
-    for path in [of("no/such/place.db"), of("diary.txt/in.db"), of("link.db")] {
+    std::os::unix::fs::symlink(of("loop.db"), of("loop.db")).expect("a link");
+    let deep = of(&"d".repeat(250)).join("e".repeat(250));
+    std::fs::create_dir_all(&deep).expect("a directory of ours");
+    let deep = deep.join("history.db");
+    for path in [of("no/such/place.db"), of("diary.txt/in.db"), of("link.db"), of("loop.db"), deep]
+    {
         assert!(matches!(refused(&path), Unusable::Unreachable(_)), "{path:?}");
     }
     let parent = Bench::try_open(&of("..")).err().expect("it is a directory");
@@ -325,8 +330,9 @@ fn a_check_of_a_good_path_changes_nothing() {
 fn what_keeps_it_closed_is_told_once_and_what_passes_opens_it() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    // A link to itself: no answer about the file, for now.
-    std::os::unix::fs::symlink(&path, &path).expect("a link");
+    // The new file cannot be made, for now.
+    let draft = beside(&path, "-marketd-new");
+    std::fs::create_dir(&draft).expect("a directory of ours");
     let mut bench = Bench::start(&path, Box::new(|| ())).expect("a thread");
     for _ in 0..3 {
         assert_eq!(bench.load().2, Err(StoreError::NotOpen));
@@ -336,7 +342,7 @@ fn what_keeps_it_closed_is_told_once_and_what_passes_opens_it() {
     let failure = bench.failure().expect("it was said");
     assert!(failure.may_pass() && !failure.is_refusal(), "{failure}");
     assert_eq!(bench.failure(), None, "once");
-    std::fs::remove_file(&path).expect("it is there");
+    std::fs::remove_dir(&draft).expect("it is there");
     bench.put(batch(0));
     let opened = bench.wait(|answer| match answer {
         Reply::Opened(opened) => Ok(opened),

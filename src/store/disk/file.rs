@@ -38,6 +38,10 @@ const FRAME_HEADER: u64 = 24;
 /// deletes what is left of them, so these are names that nobody else gives to a file.
 pub(super) const DRAFTS: [&str; 3] = ["-marketd-new", "-marketd-prune", "-marketd-pruned"];
 
+/// Most bytes of the file's path. SQLite takes 512, with its own suffix of 8. The suffix of a new file's
+/// draft comes before it.
+const PATH_BYTES: usize = 512 - 8 - DRAFTS[0].len();
+
 /// An open history file.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
@@ -173,6 +177,9 @@ pub(super) fn at_resolved<T>(
 ) -> Result<T, OpenError> {
     let path = resolved(path).map_err(|error| Unusable::from(error).at(path))?;
     let done = match fs::metadata(&path) {
+        _ if path.as_os_str().len() > PATH_BYTES => {
+            Err(Unusable::Unreachable(format!("its path has more than {PATH_BYTES} bytes")))
+        }
         Ok(about) if !about.is_file() => Err(Unusable::Foreign("not a regular file")),
         _ => work(&path),
     };

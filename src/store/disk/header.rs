@@ -7,6 +7,7 @@
 
 use crate::history::{APPLICATION_ID, StoreError, Unusable, VERSION};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fmt::Display;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -129,6 +130,7 @@ impl From<io::Error> for Unusable {
             | ErrorKind::ReadOnlyFilesystem
             | ErrorKind::InvalidFilename
             | ErrorKind::Unsupported => Unusable::Unreachable(reason),
+            _ if Errno::from_io_error(&error) == Some(Errno::LOOP) => Unusable::Unreachable(reason),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
                 Unusable::Io(StoreError::Full(reason))
             }
