@@ -359,7 +359,8 @@ impl Driver {
         let mut config = loaded.config.clone();
         config.keep_fixed(&self.loaded);
         let mut next = config.clone();
-        if next.sources.iter().any(|it| it.dialect == DEMO) {
+        // A marketd that stops has no listeners any more: the core refuses whatever comes.
+        if !self.listeners.is_empty() && next.sources.iter().any(|it| it.dialect == DEMO) {
             // The demo exchange listens from the start or not at all.
             let url = self.listeners.iter().find_map(|it| it.demo_url());
             let url = url.ok_or("sources: the demo exchange runs from the start or not at all")?;
