@@ -169,7 +169,7 @@ pub struct ProcessFacts {
 /// How many lines the log has lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogFigures {
-    /// Lines that were lost since the start, because their reader was too slow.
+    /// Lines that were lost since the start, because they could not be written.
     pub lost: u64,
     /// True if every line is lost now.
     pub is_full: bool,

@@ -14,7 +14,7 @@ use crate::core::LogFigures;
 use crate::time::Clock;
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -51,14 +51,20 @@ struct Figures {
     /// When the current write began, in microseconds of the system's clock; 0 if no write is in
     /// progress.
     since_us: AtomicU64,
+    /// True if the last write ended within a line.
+    is_cut: AtomicBool,
 }
 
 impl Figures {
-    fn write(&self, out: &mut impl Write, mut bytes: &[u8], tells: u64) {
+    fn write(&self, out: &mut impl Write, mut bytes: Vec<u8>, tells: u64) {
         self.since_us.store(Clock::system_us(), Relaxed);
-        while !bytes.is_empty() {
-            match out.write(bytes) {
-                Ok(count @ 1..) => bytes = &bytes[count..],
+        if self.is_cut.load(Relaxed) {
+            bytes.insert(0, b'\n');
+        }
+        let mut written = 0;
+        while written < bytes.len() {
+            match out.write(&bytes[written..]) {
+                Ok(count @ 1..) => written += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(FULL_PAUSE),
                 _ => {
@@ -66,6 +72,9 @@ impl Figures {
                     break;
                 }
             }
+        }
+        if let Some(last) = bytes[..written].last() {
+            self.is_cut.store(*last != b'\n', Relaxed);
         }
         self.since_us.store(0, Relaxed);
     }
@@ -117,7 +126,7 @@ impl LogWriter {
             _ => [tell(tells), line].concat(),
         };
         let Some(messages) = &self.messages else {
-            return self.figures.write(&mut io::stderr(), &bytes, tells);
+            return self.figures.write(&mut io::stderr(), bytes, tells);
         };
         waiting.fetch_add(bytes.len(), Relaxed);
         if messages.send(Message::Write { bytes, tells }).is_err() {
@@ -148,8 +157,9 @@ fn write_all(messages: &Receiver<Message>, figures: &Figures, mut out: impl Writ
     for message in messages {
         match message {
             Message::Write { bytes, tells } => {
-                figures.write(&mut out, &bytes, tells);
-                figures.waiting.fetch_sub(bytes.len(), Relaxed);
+                let count = bytes.len();
+                figures.write(&mut out, bytes, tells);
+                figures.waiting.fetch_sub(count, Relaxed);
             }
             Message::Flush(done) => {
                 // The waiting thread may have given up.
@@ -164,17 +174,19 @@ mod tests {
     use super::*;
     use std::sync::{Mutex, mpsc};
 
-    /// Takes a write each time that it is let.
+    const ALL: usize = usize::MAX;
+
+    /// Takes a write each time that it is let, of at most as many bytes as it is told.
     struct Slow {
-        let_go: Receiver<io::Result<()>>,
+        let_go: Receiver<io::Result<usize>>,
         text: Arc<Mutex<Vec<u8>>>,
     }
 
     impl Write for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.let_go.recv().unwrap_or(Ok(()))?;
-            self.text.lock().expect("no panic").extend_from_slice(bytes);
-            Ok(bytes.len())
+            let count = self.let_go.recv().unwrap_or(Ok(ALL))?.min(bytes.len());
+            self.text.lock().expect("no panic").extend_from_slice(&bytes[..count]);
+            Ok(count)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -185,7 +197,7 @@ mod tests {
     type Written = Arc<Mutex<Vec<u8>>>;
 
     /// A log, the way to let it write, and what it has written.
-    fn slow() -> (LogWriter, Sender<io::Result<()>>, Written) {
+    fn slow() -> (LogWriter, Sender<io::Result<usize>>, Written) {
         let (let_go, waits) = mpsc::channel();
         let text = Arc::new(Mutex::new(Vec::new()));
         let out = Slow { let_go: waits, text: Arc::clone(&text) };
@@ -211,13 +223,13 @@ mod tests {
         // As long as it does not flow, a flush gives up.
         log.flush(Duration::from_millis(1));
         for _ in 0..511 {
-            let_go.send(Ok(())).expect("it waits");
+            let_go.send(Ok(ALL)).expect("it waits");
         }
         while log.figures.waiting.load(Relaxed) > 513 * 1024 {
             thread::yield_now();
         }
         write(&log, "lost too\n");
-        let_go.send(Ok(())).expect("it waits");
+        let_go.send(Ok(ALL)).expect("it waits");
         while log.figures().is_full {
             thread::yield_now();
         }
@@ -233,6 +245,7 @@ mod tests {
     #[test]
     fn lines_that_cannot_be_written_are_lost_and_told_when_others_can() {
         let (log, let_go, text) = slow();
+        let_go.send(Ok(1)).expect("it waits");
         for _ in 0..3 {
             let_go.send(Err(io::ErrorKind::BrokenPipe.into())).expect("it waits");
             write(&log, "a\n");
@@ -243,7 +256,7 @@ mod tests {
         write(&log, "b\n");
         log.flush(Duration::from_secs(60));
         assert_eq!(log.figures().lost, 3);
-        assert_eq!(text.lock().expect("no panic").as_slice(), b"lost 3\nb\n");
+        assert_eq!(text.lock().expect("no panic").as_slice(), b"a\nlost 3\nb\n");
     }
 
     #[test]

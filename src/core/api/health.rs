@@ -181,7 +181,7 @@ named! {
         HistoryLost "history_lost"
         /// The last write to the history file failed, or takes very long.
         HistoryWriteFailed "history_write_failed"
-        /// Lines of the log are lost, because its reader does not read or is too slow.
+        /// Lines of the log cannot be written: its reader is too slow, or the disk is full.
         LogLosesLines "log_loses_lines"
         /// The configuration that was last read again has a fault, and the one before it holds.
         ReloadRefused "reload_refused"

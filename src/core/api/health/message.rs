@@ -42,7 +42,7 @@ fn of_service(code: Code, status: &Status, now: Now) -> String {
         }
         Code::LogLosesLines => {
             let lost = status.log.lost;
-            format!("The reader of the log is too slow: {lost} lines were lost since the start.")
+            format!("Log lines could not be written: {lost} were lost since the start.")
         }
         Code::ReloadRefused => {
             let at = status.reloads.refused_at.unwrap_or(now.unix);

@@ -357,7 +357,7 @@ const PROCESS: &[Metric] = &[
     metric("", "loop_turn_seconds", "Turns of the event loop, from wake-up to sleep.",
         Durations(|it| vec![(String::new(), &it.view.status.turns.durations)])),
     metric("logLinesLost", "log_lines_lost_total",
-        "Lines of the log that were lost, because its reader was too slow.",
+        "Lines of the log that could not be written, and were lost.",
         Count(|it| it.view.status.log.lost)),
     metric("", "config_last_reload_successful",
         "1 if the last reload succeeded, or there was none; else 0.",
