@@ -2,11 +2,13 @@
 //! told, and a start and an end that nobody has to guess.
 
 use crate::loopback::setup::await_error;
+use crate::support::daemon::TempDir;
 use crate::support::*;
 use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A time that is not the start of any interval.
@@ -61,7 +63,7 @@ fn await_quote(addr: SocketAddr, symbol: &str, key: &str, expected: &str) {
 #[test]
 fn the_addresses_are_in_the_file_as_long_as_it_runs() {
     let launch = Launch::new(&["--demo", "--data", ":memory:"]);
-    let file = launch.file("addresses.json", "left by another");
+    let file = launch.file("addresses.json", "{\"listen\":null,\"pid\":1}\n");
     let marketd = launch.arg("--address-file").arg(&file.to_string_lossy()).start();
     let found = || serde_json::from_slice::<Value>(&std::fs::read(&file).ok()?).ok();
     let addresses = eventually(LONG, found);
@@ -80,6 +82,28 @@ fn the_addresses_are_in_the_file_as_long_as_it_runs() {
     let missing = Marketd::run(&["--demo", "--address-file", "/no/such/directory/file"]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("--address-file: cannot write"), "{}", missing.stderr);
+}
+
+#[test]
+fn the_addresses_take_the_place_of_nothing_else() {
+    let dir = Arc::new(TempDir::new());
+    let of = |name: &str| dir.path().join(name);
+    std::fs::write(of("marketd.json"), "{\"listen\":\"127.0.0.1:0\"}").expect("it is ours");
+    std::os::unix::fs::symlink("nothing", of("link")).expect("it is ours");
+    for (data, name) in [(":memory:", "marketd.json"), (":memory:", "link"), ("x.db", "x.db")] {
+        let words = ["--listen", "127.0.0.1:0", "--data", data, "--address-file", name];
+        let refused = Launch::new(&words).in_dir(Arc::clone(&dir)).run();
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        let why = "it exists, and is not a file of addresses";
+        let told = format!("marketd: --address-file: cannot write {name}: {why}\n");
+        assert!(refused.stderr.ends_with(&told), "{refused:?}");
+    }
+    let config = std::fs::read_to_string(of("marketd.json")).expect("it is there");
+    assert_eq!(config, "{\"listen\":\"127.0.0.1:0\"}");
+    assert!(of("link").is_symlink());
+    assert!(std::fs::read(of("x.db")).is_ok_and(|it| it.starts_with(b"SQLite format 3")));
+    let mut names = std::fs::read_dir(dir.path()).expect("a directory").flatten();
+    assert!(names.all(|it| !it.file_name().to_string_lossy().contains("-new-")), "a draft is left");
 }
 
 #[test]

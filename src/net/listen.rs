@@ -18,9 +18,8 @@ use mio::net::{TcpListener, TcpStream, UnixListener};
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::ffi::OsString;
-use std::fs::{self, Permissions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -344,8 +343,11 @@ impl Drop for OwnFile {
     }
 }
 
+/// Most bytes of a file of addresses.
+const ADDRESSES: u64 = 4096;
+
 /// Writes the addresses to a file. It appears complete, so that a program that finds it can read
-/// all of it.
+/// all of it. It replaces only a file of addresses, or an empty file.
 pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile, String> {
     let place = |services: &[Service]| {
         let found = listeners.iter().find(|it| services.contains(&it.service));
@@ -359,13 +361,38 @@ pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile,
         "pid": i64::from(std::process::id()),
     });
     text.push(b'\n');
-    let mut draft = OsString::from(&path);
-    draft.push("-new");
-    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
-    let told = format!("write {}", path.display());
-    let id = written.and_then(|()| id_of(&path));
-    let id = id.map_err(fails(&told)).map_err(|error| format!("--address-file: {error}"))?;
+    let mut draft = path.clone().into_os_string();
+    draft.push(format!("-new-{}", std::process::id()));
+    let written = File::create_new(&draft).and_then(|mut file| {
+        file.write_all(&text)?;
+        check_is_replaceable(&path)?;
+        fs::rename(&draft, &path)?;
+        id_of(&path)
+    });
+    let id = written.map_err(|error| {
+        let _ = fs::remove_file(&draft);
+        format!("--address-file: {}", fails(&format!("write {}", path.display()))(error))
+    })?;
     Ok(OwnFile { path, id })
+}
+
+/// Checks that the addresses may take the place of what has this name.
+fn check_is_replaceable(path: &Path) -> io::Result<()> {
+    let about = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    let mut text = String::new();
+    if about.is_file() {
+        // Anything but text is not of marketd, either.
+        let _ = File::open(path)?.take(ADDRESSES).read_to_string(&mut text);
+    }
+    // A configuration may have the first member, but never the last.
+    let is_ours = text.starts_with("{\"listen\":") && text.contains(",\"pid\":");
+    if is_ours || about.is_file() && about.len() == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(ErrorKind::AlreadyExists, "it exists, and is not a file of addresses"))
 }
 
 #[cfg(test)]
