@@ -81,7 +81,7 @@ fn a_service_that_stops_is_not_told_to_be_ready_again() {
     while !manager.next_but(&[]).starts_with("STOPPING=1") {}
     // The idle client, which does not close its side, holds up the end.
     marketd.signal("HUP");
-    marketd.await_log("not reloaded error=", PATIENCE);
+    marketd.await_log("not reloaded error=\"marketd is stopping\"", PATIENCE);
     drop(idle);
     assert_eq!(marketd.await_end(PATIENCE).code, Some(0));
     while let Some(message) = manager.next_within(Duration::from_millis(50)) {
