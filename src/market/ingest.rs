@@ -179,11 +179,14 @@ impl Series {
         decided
     }
 
-    /// True if an answer tells of all these slots. It does not if it leaves out a candle in memory that is
-    /// newer than its own.
+    /// True if an answer tells of all these slots. It does not if it leaves out a candle that is newer than
+    /// its own, in memory or in the file.
     fn is_whole(&self, answer: &Answer, closed: &Range<i64>) -> bool {
         let newer = clipped(&answer.between, closed).end..closed.end;
-        answer.is_whole && self.row_slots(newer).next().is_none()
+        let stored = self.newest_stored.filter(|slot| newer.contains(slot));
+        answer.is_whole
+            && self.row_slots(newer).next().is_none()
+            && stored.is_none_or(|slot| self.hidden(slot..slot + 1).is_empty())
     }
 
     /// What an answer that leaves out these slots says about each part of them.
@@ -591,6 +594,30 @@ mod tests {
         assert_eq!(covered(&series), [(10, 20)], "the candle is left out");
         answer(&mut series, 11..30, &[], 29, 45);
         assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
+    }
+
+    #[test]
+    fn an_answer_that_leaves_out_the_newest_candle_of_the_file_proves_nothing_behind_it() {
+        for (asked, newest, is_evicted, expected) in [
+            (10..30, Some(13), false, vec![]),
+            (14..30, Some(13), false, vec![(14, 29)]),
+            // The file knows that its last slots are empty.
+            (10..30, Some(9), false, vec![(14, 29)]),
+            (10..30, None, false, vec![(14, 29)]),
+            (10..30, Some(9), true, vec![]),
+        ] {
+            let mut series = series();
+            let _ = series.archived.insert(5..14);
+            series.unsettle_ends(newest);
+            if is_evicted {
+                answer(&mut series, 10..14, &[10, 11, 12, 13], 14, 14);
+                series.forget(10..14);
+            }
+            for now in [100, 101] {
+                answer(&mut series, asked.clone(), &[], 29, now);
+            }
+            assert_eq!(covered(&series), expected, "{asked:?} {newest:?}");
+        }
     }
 
     #[test]

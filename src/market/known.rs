@@ -299,6 +299,7 @@ impl Series {
     /// the newest candle of the file, all from so many slots before this candle on. The last process may have
     /// ended before it requested these candles again.
     pub fn unsettle_ends(&mut self, newest: Option<i64>) {
+        self.newest_stored = self.newest_stored.max(newest);
         for Range { start, end } in self.archived.iter().collect::<Vec<_>>() {
             let newest = newest.filter(|newest| (start..end).contains(newest));
             let from = newest.map_or(end, |newest| newest.min(end)) - REOPENED;

@@ -95,6 +95,8 @@ pub struct Series {
     /// with a candle that is newer by more than [`REREAD`](super::REREAD) slots. This set is not
     /// stored: after a restart it has the last slots of each archived stretch.
     pub(super) unsettled: IntervalSet,
+    /// The newest candle that was in the file at the begin, or that memory has dropped.
+    pub(super) newest_stored: Option<i64>,
     /// If the exchange's clock is in doubt: the first slot that may not have ended yet.
     pub(super) doubted_from: Option<i64>,
     /// Slots that an answer has left out, if the answer began with the candle after them, which is the oldest
@@ -287,6 +289,8 @@ impl Series {
             return 0;
         }
         let mut dropped = IngestCounts::default();
+        let newest = self.row_slots(slots.clone()).next_back();
+        self.newest_stored = self.newest_stored.max(newest);
         self.store(&slots, &[], 0, &mut dropped);
         self.forgotten = self.forgotten.max(Some(slots.end));
         // A slot that the file lacks, too, is unknown now, and is requested like other unknown slots.

@@ -3,8 +3,9 @@
 //! [`Silences`] owns what the answers so far say about these slots. One answer proves the slots between its
 //! candles empty. Outside, or where a candle is stored, it takes two answers, a minute apart, because an
 //! exchange may be unable for a moment to send a candle that it has. An answer that leaves out a newer candle
-//! in memory says nothing of what follows its own candles. If quotes of the market show a trade, the proof
-//! takes ten answers over an hour. Silences are never stored: a lost one only costs more requests.
+//! in memory, or the newest one in the file, says nothing of what follows its own candles. If quotes of the
+//! market show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost one only
+//! costs more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
