@@ -316,6 +316,12 @@ impl SourceStatus {
         }
     }
 
+    /// True if the exchange's time is known, and not in doubt.
+    pub fn knows_time(&self) -> bool {
+        let is_told = self.given_clock.is_some() || self.clock.is_some();
+        is_told && self.clock_doubt.is_none()
+    }
+
     /// How many seconds pass on the exchange's clock in one of ours.
     pub fn clock_speed(&self) -> u32 {
         self.given_clock.map_or(1, |clock| clock.speed)

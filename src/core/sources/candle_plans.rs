@@ -292,7 +292,7 @@ impl CandlePlans {
 
     /// Notes that a page is being requested. The first one fixes the slot after which no slot may stay
     /// missing ([`Series::reach`](crate::market::Series::reach)); what clients request later does not move
-    /// it.
+    /// it. If nothing was known and the clock was in doubt, the first one after the doubt fixes it.
     pub fn note_reach(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
@@ -301,13 +301,15 @@ impl CandlePlans {
             self.lively_asked.insert(key.interval, (key, cx.now.mono));
         }
         let depth = cx.config.history.depth(key.interval);
-        if let Some(plan) = self.plans.get_mut(&key) {
-            plan.reach.get_or_insert_with(|| {
-                let oldest_kept = current.saturating_sub(depth.keep);
-                let series = cx.market.charts.get(key);
-                let known = series.map(|it| it.reach(oldest_kept, depth.backfill.max(FOLLOWED)));
-                known.flatten().unwrap_or(current)
-            });
+        let knows_time = cx.stats[self.source].knows_time();
+        let is_due =
+            |plan: &SeriesPlan| !plan.is_reach_fixed && (knows_time || plan.reach.is_none());
+        if let Some(plan) = self.plans.get_mut(&key).filter(|plan| is_due(plan)) {
+            let oldest_kept = current.saturating_sub(depth.keep);
+            let series = cx.market.charts.get(key).filter(|_| plan.reach.is_none());
+            let known = series.and_then(|it| it.reach(oldest_kept, depth.backfill.max(FOLLOWED)));
+            plan.reach = known.or(Some(current));
+            plan.is_reach_fixed = known.is_some() || knows_time;
         }
     }
 

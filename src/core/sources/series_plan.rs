@@ -53,6 +53,8 @@ pub struct SeriesPlan {
     /// request: what the file shows ([`Series::reach`]), or else the slot that was current then. `None`:
     /// nothing was requested yet.
     pub reach: Option<i64>,
+    /// False as long as `reach` is the current slot by a clock in doubt.
+    pub is_reach_fixed: bool,
     failures: u32,
     /// After a failure: not before this.
     rest_until: Mono,
