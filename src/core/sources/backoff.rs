@@ -7,8 +7,9 @@
 //! kind's pause. A good answer does not end a pause; the first one after the pause ends the back-off. What
 //! concerns every kind halts the [`Host`].
 //!
-//! Whatever fails is logged by an [`Episode`]. Failures of single markets have one of their own, which does
-//! not end: a market that always fails is told once, and hides nothing that fails for all.
+//! Whatever fails is logged by an [`Episode`]. Failures of single markets have one of their own, which
+//! ends an hour after its last line: a market that always fails hides nothing that fails for all, and other
+//! markets not for long.
 //!
 //! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
 //! is halted. If the newest quotes grow stale before newer ones come, the source is down.
@@ -32,6 +33,9 @@ pub const FAILURES_IN_A_ROW: u32 = 5;
 
 /// How long each logged line keeps the log quiet.
 const PAUSE: Duration = Duration::from_secs(120);
+
+/// How long after a logged line the same fault of a single market is logged again.
+const MARKETS_PAUSE: Duration = Duration::from_secs(3600);
 
 /// The most different faults that one episode logs.
 const CODES: usize = 4;
@@ -158,6 +162,9 @@ impl Failures {
         let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
         it.in_a_row += u32::from(blame == Blame::Market && is_one && !fault.is_unknown_market());
         let is_of_market = blame == Blame::Market && !is_again && it.in_a_row < FAILURES_IN_A_ROW;
+        if now.since(it.of_markets.quiet_until) >= MARKETS_PAUSE - PAUSE {
+            it.of_markets.codes.clear();
+        }
         let episode = if is_of_market { &mut it.of_markets } else { &mut it.episode };
         if let Some(failures) = episode.failed(&fault.code, now) {
             let (id, what) = (&cx.stats[self.source].id, task.describe(&cx.market));
@@ -214,17 +221,17 @@ impl Failures {
     /// The host is halted, by a failure of this source or of another one.
     pub fn halted(&mut self, halt: Pause, cx: &mut Context) {
         self.halt = halt;
-        self.back_off(cx);
+        self.back_off(cx.now.mono, cx);
     }
 
-    /// Quotes are not requested for a while.
-    pub fn back_off(&self, cx: &mut Context) {
+    /// Quotes are not requested for a while, and not before `least`.
+    pub fn back_off(&self, least: Mono, cx: &mut Context) {
         let is_stale = self.stale_at(cx) <= cx.now.mono;
         let status = &mut cx.stats[self.source];
         status.state = if is_stale { SourceState::Down } else { SourceState::Backoff };
         status.failing_since.get_or_insert(cx.now.unix);
         let until = self.until(RequestKind::Quotes).max(self.until(RequestKind::List));
-        status.backoff_until = Some(on_wall(until, cx.now));
+        status.backoff_until = Some(on_wall(until.max(least), cx.now));
     }
 
     /// A request of this kind was answered well. If the back-off is over, the kind no longer fails. The end
@@ -361,19 +368,31 @@ mod tests {
         let mut failures = Failures::new(SOURCE, 0, NOW.mono);
         let task = Task::Candles { series: key(Stored::M1), slots: 0..9 };
         let kind = RequestKind::Candles;
-        let mut fail = |status, cx: &mut Context| {
+        let mut fail = |failures: &mut Failures, status, cx: &mut Context| {
             let fault = Fault::status(status, RefusalKind::Other, None);
             failures.failed(&task, &fault, (cx.now.mono, 1), &mut host, cx);
-            failures.kinds[kind as usize].episode.codes.len()
+            let it = &failures.kinds[kind as usize];
+            (it.episode.codes.len(), it.of_markets.codes.len())
         };
-        for (status, expected) in [(400, 0), (404, 0), (410, 0), (500, 0), (501, 1), (502, 2)] {
+        for (status, expected) in [
+            (400, (0, 1)),
+            (404, (0, 2)),
+            (410, (0, 3)),
+            (500, (0, 4)),
+            (501, (1, 4)),
+            (502, (2, 4)),
+        ] {
             cx.now.mono = cx.now.mono + PAUSE;
-            assert_eq!(fail(status, &mut cx), expected, "{status}");
+            assert_eq!(fail(&mut failures, status, &mut cx), expected, "{status}");
         }
         assert!(cx.stats[SOURCE].failing[kind as usize] > 0);
         cx.now.mono = cx.now.mono + PAUSE;
         failures.answered(kind, &mut cx);
         assert!(failures.kinds[kind as usize].episode.codes.is_empty(), "the end is logged");
+        for (minutes, logged) in [(1, 4), (61, 1), (59, 1), (3, 1)] {
+            cx.now.mono = cx.now.mono + Duration::from_secs(60 * minutes);
+            assert_eq!(fail(&mut failures, 404, &mut cx), (0, logged), "{minutes} minutes");
+        }
     }
 
     #[test]

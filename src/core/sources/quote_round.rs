@@ -141,6 +141,12 @@ impl QuoteRound {
         self.paused.get(&symbol).is_some_and(|(_, until)| now < *until)
     }
 
+    /// Until when nothing can be requested, if all markets were paused when the round began.
+    pub fn idle_until(&self) -> Mono {
+        let ends = self.paused.values().map(|(_, until)| *until);
+        ends.min().filter(|_| self.total == 0).unwrap_or_default()
+    }
+
     /// How long the last round took or, if that is longer, the running one so far.
     pub fn duration(&self, now: Mono) -> Option<Duration> {
         self.took.max(self.began.map(|began| now.since(began)).filter(|_| !self.is_over()))

@@ -150,7 +150,7 @@ impl Source {
         let has_list = cx.market.catalog.has_list(self.id);
         if kind == RequestKind::Quotes || kind == RequestKind::List && !has_list {
             self.round.abandon();
-            self.failures.back_off(cx);
+            self.failures.back_off(cx.now.mono, cx);
         }
         if kind == RequestKind::Candles {
             self.candles.give_up_asked();

@@ -388,7 +388,9 @@ impl Source {
                 self.clock.note_newest(&self.round.newest, cx.now.mono, cx);
             }
             // No market was answered well: no client need wait, and the source must not count as up.
-            RoundEnd::WithoutQuotes => self.failures.back_off(cx),
+            RoundEnd::WithoutQuotes => {
+                self.failures.back_off(self.round.idle_until().max(self.quotes_due), cx);
+            }
         }
         cx.market.quotes.arrived(id, Awaited::PollEnd);
         cx.stats[id].quotes_polled = true;
@@ -521,7 +523,9 @@ mod tests {
         source.round.pause(symbol, HOURLY, NOW.mono);
         source.begin_round(&Host::new(&source.profile.url), &mut cx);
         assert!(!cx.market.quotes.is_awaited(SOURCE, symbol), "no request can tell of it");
-        assert_eq!(cx.stats[SOURCE].state, SourceState::Backoff);
+        let status = &cx.stats[SOURCE];
+        assert_eq!(status.state, SourceState::Backoff);
+        assert_eq!(status.backoff_until, Some(NOW.unix + HOURLY.as_millis() as i64));
     }
 
     #[test]
