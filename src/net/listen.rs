@@ -363,9 +363,10 @@ pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile,
     text.push(b'\n');
     let mut draft = path.clone().into_os_string();
     draft.push(format!("-new-{}", std::process::id()));
-    let written = File::create_new(&draft).and_then(|mut file| {
-        file.write_all(&text)?;
-        check_is_replaceable(&path)?;
+    // In a container, a process that was killed may have had the same id.
+    let _ = fs::remove_file(&draft);
+    let written = check_is_replaceable(&path).and_then(|()| {
+        File::create_new(&draft)?.write_all(&text)?;
         fs::rename(&draft, &path)?;
         id_of(&path)
     });
@@ -383,7 +384,7 @@ fn check_is_replaceable(path: &Path) -> io::Result<()> {
         found => found?,
     };
     let mut text = String::new();
-    if about.is_file() {
+    if about.is_file() && about.len() > 0 {
         // Anything but text is not of marketd, either.
         let _ = File::open(path)?.take(ADDRESSES).read_to_string(&mut text);
     }

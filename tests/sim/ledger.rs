@@ -339,10 +339,9 @@ impl Ledger {
     /// The source tracks other markets from now on. Those that come with this wait for the next list.
     pub fn select(&mut self, selection: Selection, now: u64) {
         let before = self.listed.last().cloned().flatten();
-        let named = self.named();
         let list = before.map(|mut list| {
             let halted = list.iter().filter(|(_, it)| !it.active).map(|(market, _)| *market);
-            let has_break = is_break(halted, &named, &list);
+            let has_break = is_break(halted, &selection.named, &list);
             list.retain(|market, it| {
                 it.is_sure &= it.active || selection.names(*market) || has_break == Tri::Yes;
                 selection.takes(*market, it.active || has_break != Tri::No)

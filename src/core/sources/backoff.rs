@@ -85,14 +85,16 @@ impl Failures {
     /// again, `Sources` tells the host's halt again.
     pub fn forget(&mut self, cx: &mut Context) {
         self.halt = Pause::default();
-        self.forget_nodes();
+        self.forget_nodes(Mono::NEVER);
         let status = &mut cx.stats[self.source];
         (status.failing, status.kind_failing_since) = Default::default();
     }
 
-    fn forget_nodes(&mut self) {
+    /// Another node may not do better because of the pauses that end until `until`.
+    fn forget_nodes(&mut self, until: Mono) {
         let kinds = self.kinds.iter_mut().map(|it| &mut it.pause);
-        kinds.chain([&mut self.halt]).for_each(|it| it.is_of_node = false);
+        let ended = kinds.chain([&mut self.halt]).filter(|it| it.until <= until);
+        ended.for_each(|it| it.is_of_node = false);
     }
 
     /// The kind no longer fails, or nothing of it is requested any more that would tell.
@@ -254,7 +256,7 @@ impl Failures {
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
-        self.forget_nodes();
+        self.forget_nodes(cx.now.mono);
     }
 
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, the pause holds.
@@ -429,6 +431,11 @@ mod tests {
                 failures.halted(host.halt, &mut cx);
                 assert_eq!(failures.is_of_node(Duration::from_secs(10), &cx), is_of_node);
             }
+            // Quotes that were on their way come during the halt.
+            failures.quotes_received(&mut cx);
+            assert!(!failures.is_of_node(Duration::from_secs(10), &cx));
+            cx.now.mono = cx.now.mono + Duration::from_secs(30);
+            assert_eq!(failures.is_of_node(Duration::from_secs(10), &cx), expected);
             failures.forget(&mut cx);
             assert!(!failures.is_of_node(Duration::from_secs(10), &cx));
         }

@@ -137,7 +137,7 @@ impl Roster {
     ) {
         let new = Roster::new(source, named);
         let wants = |symbol: &SymbolId| new.wants(symbols.name(*symbol).quote());
-        let unnamed = || self.listings.iter().filter(|(symbol, _)| !self.names(**symbol));
+        let unnamed = || self.listings.iter().filter(|(symbol, _)| !new.names(**symbol));
         let has_break = is_break(unnamed().filter(|(_, it)| !it.active).count(), unnamed().count());
         self.listings
             .retain(|symbol, it| new.names(*symbol) || (it.active || has_break) && wants(symbol));

@@ -156,6 +156,13 @@ fn few_halted_markets_leave_and_in_a_break_of_one_exchange_the_other_one_answers
     }
     end_list(&mut catalog, A, T1).expect("a usable list");
     assert_eq!([&few[..1], &few].map(|few| reload(&mut catalog, few)), [19, 19]);
+    // All that were named are halted.
+    reload(&mut catalog, &all);
+    for text in &all {
+        catalog.list_tracked(A, MarketInfo { active: false, ..info(text) });
+    }
+    end_list(&mut catalog, A, T1).expect("a usable list");
+    assert_eq!(reload(&mut catalog, &[]), 21);
 }
 
 #[test]

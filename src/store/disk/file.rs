@@ -38,9 +38,9 @@ const FRAME_HEADER: u64 = 24;
 /// deletes what is left of them, so these are names that nobody else gives to a file.
 pub(super) const DRAFTS: [&str; 3] = ["-marketd-new", "-marketd-prune", "-marketd-pruned"];
 
-/// Most bytes of the file's path. SQLite takes 512, with its own suffix of 8. The suffix of a new file's
-/// draft comes before it.
-const PATH_BYTES: usize = 512 - 8 - DRAFTS[0].len();
+/// Most bytes of the file's path. SQLite takes 512, with its own suffix of 8. The suffix of a draft comes
+/// before it; the last one is the longest.
+const PATH_BYTES: usize = 512 - 8 - DRAFTS[2].len();
 
 /// An open history file.
 pub(super) struct HistoryFile {
