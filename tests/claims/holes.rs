@@ -70,14 +70,17 @@ fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
 fn an_outage_of_the_exchange_is_filled_by_itself() {
     const AWAY: i64 = 2880;
     const BACKFILL: i64 = 1200;
-    // At the begin, this machine's clock is wrong, and that takes a minute to know.
-    for (days_before, ahead) in [(0, 0), (1, 0), (0, -20), (0, 20)] {
+    // At the begin, this machine's clock is wrong, and that takes a minute to know. The outage begins before
+    // or after it.
+    let cases =
+        [(200, 0), (86_600, 0), (200, -20 * DAY_MS), (200, 20 * DAY_MS), (30, 3000), (30, -3000)];
+    for (seconds, ahead) in cases {
         let mut world = deep(BACKFILL, |_| {});
         world.begins(Ill::TickersUndated);
-        world.wall_ahead += ahead * DAY_MS;
-        world.run(200 + 86_400 * days_before);
+        world.wall_ahead += ahead;
+        world.run(seconds);
         let pages = world.count(Kind::Candles);
-        assert!(pages < 20 + 2000 * days_before, "{pages} pages, {ahead} days ahead");
+        assert!(pages < 20 + seconds / 40, "{pages} pages, {ahead} ms ahead");
         let left = world.current();
         world.begins(Ill::Gone);
         world.run(AWAY as u64 * 60);

@@ -292,23 +292,23 @@ impl CandlePlans {
 
     /// Notes that a page is being requested. The first one fixes the slot after which no slot may stay
     /// missing ([`Series::reach`](crate::market::Series::reach)); what clients request later does not move
-    /// it. If nothing was known and the clock was in doubt, the first one after the doubt fixes it.
+    /// it. If nothing was known and the clock was in doubt, the first page after the doubt fixes it.
     pub fn note_reach(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) {
-        let current = key.interval.slot_of(cx.exchange_time(self.source));
-        let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
+        let status = &cx.stats[self.source];
+        let sure = key.interval.slot_of(status.sure_time(cx.now));
         let is_lively = self.lively.is_some_and(|(symbol, _)| symbol == key.symbol);
         if is_lively && slots.end > sure {
             self.lively_asked.insert(key.interval, (key, cx.now.mono));
         }
         let depth = cx.config.history.depth(key.interval);
-        let knows_time = cx.stats[self.source].knows_time();
+        let knows_time = status.knows_time();
         let is_due =
             |plan: &SeriesPlan| !plan.is_reach_fixed && (knows_time || plan.reach.is_none());
         if let Some(plan) = self.plans.get_mut(&key).filter(|plan| is_due(plan)) {
-            let oldest_kept = current.saturating_sub(depth.keep);
+            let oldest_kept = sure.saturating_sub(depth.keep);
             let series = cx.market.charts.get(key).filter(|_| plan.reach.is_none());
             let known = series.and_then(|it| it.reach(oldest_kept, depth.backfill.max(FOLLOWED)));
-            plan.reach = known.or(Some(current));
+            plan.reach = known.or(Some(key.interval.slot_of(plan.begin(status, cx.now))));
             plan.is_reach_fixed = known.is_some() || knows_time;
         }
     }

@@ -4,6 +4,7 @@
 //! requested next without a client.
 
 use crate::core::sources::jobs::CandlePage;
+use crate::core::stats::SourceStatus;
 use crate::interval::Stored;
 use crate::market::{IntervalSet, NEAR, REREAD, Series, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
@@ -53,8 +54,10 @@ pub struct SeriesPlan {
     /// request: what the file shows ([`Series::reach`]), or else the slot that was current then. `None`:
     /// nothing was requested yet.
     pub reach: Option<i64>,
-    /// False as long as `reach` is the current slot by a clock in doubt.
+    /// False as long as `reach` is a slot by a clock in doubt.
     pub is_reach_fixed: bool,
+    /// When the first request was made.
+    began: Mono,
     failures: u32,
     /// After a failure: not before this.
     rest_until: Mono,
@@ -64,6 +67,16 @@ impl SeriesPlan {
     /// A plan whose newest candles are due at once.
     pub fn new(now: Mono) -> SeriesPlan {
         SeriesPlan { refresh_at: now, rest_until: now, ..SeriesPlan::default() }
+    }
+
+    /// The exchange's time of the first request, as its clock is known now. That request is made now if there
+    /// was none.
+    pub fn begin(&mut self, status: &SourceStatus, now: Now) -> UnixMs {
+        if self.reach.is_none() {
+            self.began = now.mono;
+        }
+        let passed = now.mono.since(self.began) * status.clock_speed();
+        status.exchange_time(now) - passed.as_millis() as i64
     }
 
     /// When the next page may be requested, and how urgent that is.
