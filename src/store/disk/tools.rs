@@ -6,8 +6,7 @@
 //! completely or not at all.
 
 use super::file::{
-    CHECKED_BYTES, DRAFTS, HistoryFile, WRITE, at_resolved, check_content, clear_drafts,
-    look_to_write,
+    self, CHECKED_BYTES, DRAFTS, WRITE, at_resolved, check_content, clear_drafts, look_to_write,
 };
 use super::header::{beside, log_of, look};
 use super::sqlite::{Database, OpenFlags};
@@ -54,7 +53,9 @@ impl HistoryReader {
     /// If the file does not exist, is not a history file, or cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         at_resolved(path, |path| {
-            let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
+            if !look(path, File::options().read(true))? {
+                return Err(Unusable::Missing);
+            }
             let written = fs::metadata(path)?.modified()?;
             let has_log = log_of(path).exists();
             let db = if has_log {
@@ -62,7 +63,7 @@ impl HistoryReader {
             } else {
                 Database::open_unlocked(path)?
             };
-            check_content(&db, path, look.page, CHECKED_BYTES)?;
+            check_content(&db, path, CHECKED_BYTES)?;
             let unlocked = (!has_log).then_some(written);
             Ok(HistoryReader { path: path.to_path_buf(), db, unlocked })
         })
@@ -260,12 +261,14 @@ fn on_file<T>(
     work: impl FnOnce(&mut Database, &Path) -> Result<T, Unusable>,
 ) -> Result<T, OpenError> {
     at_resolved(path, |path| {
-        look_to_write(path)?.ok_or(Unusable::Missing)?;
+        if !look_to_write(path)? {
+            return Err(Unusable::Missing);
+        }
         let mut lock = None;
-        let opened = HistoryFile::open(path, CHECKED_BYTES, &mut lock);
-        let (mut file, ..) = opened.map_err(|error| error.why)?;
-        let done = work(&mut file.db, path);
-        let closed = match file.close() {
+        let opened = file::open(path, CHECKED_BYTES, &mut lock);
+        let (mut db, ..) = opened.map_err(|error| error.why)?;
+        let done = work(&mut db, path);
+        let closed = match file::close(db) {
             // Another program reads the file, or the disk is full. The writes are safe in the log.
             Err(StoreError::Busy(_) | StoreError::Full(_)) => Ok(()),
             closed => closed.map_err(Unusable::from),
