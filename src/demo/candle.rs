@@ -1,9 +1,8 @@
 //! A candle of the demo exchange, and its division into shorter candles.
 //!
-//! [`DemoCandle::then`] joins two consecutive candles; [`DemoCandle::divide`] and
-//! [`DemoCandle::divide_into_seconds`] are its inverse. A candle does not know its time. The caller passes a
-//! [`RandomStream`], whose numbers depend only on a key, a tag and an index. So candles can be generated in
-//! any order.
+//! [`DemoCandle::then`] joins two consecutive candles; [`DemoCandle::divide`] is its inverse. A candle does
+//! not know its time. The caller passes a [`RandomStream`], whose numbers depend only on a key, a tag and an
+//! index. So candles can be generated in any order.
 //!
 //! Invariant of a division, exact and tested: the first part opens where the parent opens, each
 //! other part opens where the previous part closed, and the last part closes where the parent
@@ -64,13 +63,24 @@ impl DemoCandle {
         }
     }
 
-    /// Divides a day into hours, or an hour into minutes.
-    pub(super) fn divide(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
+    /// Divides a day into hours, an hour into minutes, or a minute into seconds. Seconds have no wicks: the
+    /// price moves only once, from the open to the close. If the minute's range is two ticks or more, it
+    /// moves in every second.
+    pub(super) fn divide(
+        &self,
+        parts: &mut [DemoCandle],
+        has_wicks: bool,
+        random: &mut RandomStream,
+    ) {
         let range = self.high - self.low;
-        let (least, more) = (1 + range / MIN_WICK, range / (2 * MIN_WICK));
+        let (least, more) =
+            if has_wicks { (1 + range / MIN_WICK, range / (2 * MIN_WICK)) } else { (0, 0) };
         let margin = least + more + random.below(more + 1);
         let waypoints = self.waypoints(parts.len(), margin, random);
         self.walk(parts, &waypoints, random);
+        if !has_wicks && range >= 2 {
+            self.move_flat_seconds(parts, &waypoints);
+        }
         for part in parts.iter_mut() {
             // At most half way to the parent's high or low: only one part should reach it.
             let mut wick = |room: i64| (least + random.below(more + 1)).min((room + 1) / 2);
@@ -85,22 +95,6 @@ impl DemoCandle {
                 true => part.high = self.high,
                 false => part.low = self.low,
             }
-        }
-        self.distribute_volume(parts, random);
-    }
-
-    /// Divides a minute into seconds. A second has no wicks: its price moves only once, from its
-    /// open to its close. If the minute's range is two ticks or more, the price moves in every
-    /// second.
-    pub(super) fn divide_into_seconds(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
-        let waypoints = self.waypoints(60, 0, random);
-        self.walk(parts, &waypoints, random);
-        if self.high - self.low >= 2 {
-            self.move_flat_seconds(parts, &waypoints);
-        }
-        for part in parts.iter_mut() {
-            part.high = part.open.max(part.close);
-            part.low = part.open.min(part.close);
         }
         self.distribute_volume(parts, random);
     }
@@ -287,42 +281,30 @@ mod tests {
             let range = parent.high - parent.low;
             let label = format!("seed {seed}: {parent:?}");
 
-            let mut hours = [DemoCandle::default(); 24];
-            parent.divide(&mut hours, &mut random);
-            check_parts(&parent, &hours, &label);
-            let widest = |parts: &[DemoCandle]| {
-                let ranges = parts.iter().map(|part| part.high - part.low);
-                ranges.max().unwrap()
-            };
-            assert!(widest(&hours) * 100 <= range * 61 + 600, "{label}");
-
-            let mut minutes = [DemoCandle::default(); 60];
-            parent.divide(&mut minutes, &mut random);
-            check_parts(&parent, &minutes, &label);
-            assert!(widest(&minutes) * 100 <= range * 38 + 600, "{label}");
-
-            let mut seconds = [DemoCandle::default(); 60];
-            parent.divide_into_seconds(&mut seconds, &mut random);
-            check_parts(&parent, &seconds, &label);
-            assert!(widest(&seconds) * 100 <= range * 27 + 600, "{label}");
-            let still = seconds.iter().any(|second| second.open == second.close);
-            assert!(range < 2 || !still, "{label}");
+            // An hour, a minute and a second, and the widest one of each, in hundredths of the parent.
+            for (count, has_wicks, most) in [(24, true, 61), (60, true, 38), (60, false, 27)] {
+                let mut parts = vec![DemoCandle::default(); count];
+                parent.divide(&mut parts, has_wicks, &mut random);
+                check_parts(&parent, &parts, &label);
+                let widest = parts.iter().map(|part| part.high - part.low).max().unwrap();
+                assert!(widest * 100 <= range * most + 600, "{label}");
+                let wick =
+                    |part: &DemoCandle| part.high - part.low - (part.close - part.open).abs();
+                let moves =
+                    |part: &DemoCandle| wick(part) == 0 && (range < 2 || part.open != part.close);
+                assert!(has_wicks || parts.iter().all(moves), "{label}");
+            }
         }
     }
 
     #[test]
     fn parts_do_not_depend_on_what_their_array_held() {
         let mut random = RandomStream::new(1, 0, 0);
-        let (mut used, mut fresh) = ([DemoCandle::default(); 60], [DemoCandle::default(); 60]);
-        for seed in 0..200 {
-            let parent = any_candle(&mut random);
-            fresh.fill(DemoCandle::default());
-            parent.divide(&mut used, &mut RandomStream::new(seed, 0, 0));
-            parent.divide(&mut fresh, &mut RandomStream::new(seed, 0, 0));
-            assert_eq!(used, fresh);
-            fresh.fill(DemoCandle::default());
-            parent.divide_into_seconds(&mut used, &mut RandomStream::new(seed, 0, 0));
-            parent.divide_into_seconds(&mut fresh, &mut RandomStream::new(seed, 0, 0));
+        let mut used = [DemoCandle::default(); 60];
+        for (seed, has_wicks) in (0..200).flat_map(|seed| [(seed, true), (seed, false)]) {
+            let (parent, mut fresh) = (any_candle(&mut random), [DemoCandle::default(); 60]);
+            parent.divide(&mut used, has_wicks, &mut RandomStream::new(seed, 0, 0));
+            parent.divide(&mut fresh, has_wicks, &mut RandomStream::new(seed, 0, 0));
             assert_eq!(used, fresh);
         }
     }

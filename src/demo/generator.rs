@@ -67,6 +67,12 @@ impl Generator<'_> {
         whole
     }
 
+    /// The candle that opens at `open`, with its seconds up to `now`, as the exchange sends it.
+    pub(super) fn sent(&mut self, interval: Interval, open: UnixMs, now: UnixMs) -> Option<Candle> {
+        let end = (interval.end_of(open).0 / 1000).min(now.0 / 1000 + 1);
+        record(&self.candle(open.0 / 1000, end), open, self.market)
+    }
+
     /// The candle of the longest day, hour, minute or second that starts at `at` and ends by `to`,
     /// and its end.
     fn longest_from(&mut self, at: i64, to: i64) -> (DemoCandle, i64) {
@@ -87,10 +93,7 @@ impl Generator<'_> {
             let mut random = RandomStream::new(self.key, DAY_TAG + depth as u64, whole);
             let candle = self.part(above, whole);
             let (cached, parts) = &mut self.divided[above];
-            match LENGTHS[depth] {
-                1 => candle.divide_into_seconds(parts, &mut random),
-                _ => candle.divide(parts, &mut random),
-            }
+            candle.divide(parts, LENGTHS[depth] > 1, &mut random);
             *cached = whole;
         }
         self.divided[above].1[number.rem_euclid(parts) as usize]
@@ -140,17 +143,6 @@ pub(super) fn ticker(seed: u64, market: &DemoMarket, now: UnixMs) -> Option<Tick
         timestamp: Some(UnixMs(second * 1000)),
         ..Ticker::of_window(record(&window, UnixMs(start * 1000), market)?)
     })
-}
-
-/// The candle that opens at `open`, with its seconds up to `now`.
-pub(super) fn candle(
-    generator: &mut Generator<'_>,
-    market: &DemoMarket,
-    (interval, open): (Interval, UnixMs),
-    now: UnixMs,
-) -> Option<Candle> {
-    let end = (interval.end_of(open).0 / 1000).min(now.0 / 1000 + 1);
-    record(&generator.candle(open.0 / 1000, end), open, market)
 }
 
 /// A candle in decimals.

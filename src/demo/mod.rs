@@ -285,9 +285,7 @@ impl Demo {
                 let at = scripted.binary_search_by_key(&open, |it| it.open_time).ok()?;
                 Some(scripted[at].clone())
             }
-            (Prices::Made(market), Some(generator)) => {
-                generator::candle(generator, market, (interval, open), now)
-            }
+            (_, Some(generator)) => generator.sent(interval, open, now),
             (Prices::Recorded(market), _) => market.candle(interval, open, now),
             _ => None,
         };
