@@ -15,7 +15,6 @@ use crate::json::{Object, Value as _};
 use crate::log_targets::NET;
 use crate::time::{Clock, UnixMs};
 use arc_swap::ArcSwap;
-use env_filter::Filter;
 use log::{Level, Record};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
@@ -32,30 +31,27 @@ const FLUSH: Duration = Duration::from_secs(1);
 static LOGGER: OnceLock<Logger> = OnceLock::new();
 
 struct Logger {
-    /// The rules that choose the lines, for all threads. A reload replaces them.
-    rules: ArcSwap<Filter>,
-    /// Takes every record, and hands its line to `writer`.
-    lines: env_logger::Logger,
-    writer: Arc<LogWriter>,
+    /// Chooses the lines by the rules, and hands them to `out`. A reload replaces it, for all threads.
+    lines: ArcSwap<env_logger::Logger>,
+    out: Lines,
 }
 
 impl log::Log for Logger {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        self.rules.load().enabled(metadata)
+        self.lines.load().enabled(metadata)
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.rules.load().matches(record) {
-            self.lines.log(record);
-        }
+        self.lines.load().log(record);
     }
 
     fn flush(&self) {
-        self.writer.flush(FLUSH);
+        self.out.writer.flush(FLUSH);
     }
 }
 
 /// Hands each whole line to the writer.
+#[derive(Clone)]
 struct Lines {
     writer: Arc<LogWriter>,
     format: LineFormat,
@@ -63,6 +59,16 @@ struct Lines {
 }
 
 impl Lines {
+    /// The logger that hands over the lines that these rules choose.
+    fn chosen_by(&self, rules: &str) -> env_logger::Logger {
+        let Lines { format, clock, .. } = *self;
+        env_logger::Builder::new()
+            .parse_filters(rules)
+            .format(move |out, record| out.write_all(&format.line(record, clock.now().unix)))
+            .target(env_logger::Target::Pipe(Box::new(self.clone())))
+            .build()
+    }
+
     /// The line that reports lost lines.
     fn tell(&self, lost: u64) -> Vec<u8> {
         let mut record = Record::builder();
@@ -92,13 +98,8 @@ pub fn start(format: LineFormat, clock: Clock, rules: &str) -> io::Result<()> {
         true => LogWriter::without_thread(),
         false => LogWriter::start(io::stderr())?,
     });
-    let lines = Lines { writer: Arc::clone(&writer), format, clock };
-    let lines = env_logger::Builder::new()
-        .filter_level(log::LevelFilter::Trace)
-        .format(move |out, record| out.write_all(&format.line(record, clock.now().unix)))
-        .target(env_logger::Target::Pipe(Box::new(lines)))
-        .build();
-    let logger = Logger { rules: ArcSwap::from_pointee(filter("")), lines, writer };
+    let out = Lines { writer, format, clock };
+    let logger = Logger { lines: ArcSwap::from_pointee(out.chosen_by("")), out };
     log::set_logger(LOGGER.get_or_init(|| logger)).expect("no other logger is set");
     set_rules(rules);
     Ok(())
@@ -107,19 +108,15 @@ pub fn start(format: LineFormat, clock: Clock, rules: &str) -> io::Result<()> {
 /// Replaces the rules of the log.
 pub fn set_rules(rules: &str) {
     if let Some(logger) = LOGGER.get() {
-        let rules = filter(rules);
-        log::set_max_level(rules.filter());
-        logger.rules.store(Arc::new(rules));
+        let lines = logger.out.chosen_by(rules);
+        log::set_max_level(lines.filter());
+        logger.lines.store(Arc::new(lines));
     }
-}
-
-fn filter(rules: &str) -> Filter {
-    env_filter::Builder::new().parse(rules).build()
 }
 
 /// How many lines were lost so far, and whether the buffer is full.
 pub fn figures() -> LogFigures {
-    LOGGER.get().map(|logger| logger.writer.figures()).unwrap_or_default()
+    LOGGER.get().map(|logger| logger.out.writer.figures()).unwrap_or_default()
 }
 
 /// The form of a line.
