@@ -12,12 +12,9 @@ use crate::exchange::{Call, Dialect, NextPage, Reading};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
 use crate::record::{MarketInfo, Ticker};
-use crate::time::{TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
+use crate::time::{DAY_MS, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// A clock that is further away than this has probably another unit than the dialect says.
-const DAY_MS: i64 = 86_400_000;
 
 /// Probes one source. Returns the report, and true if everything could be read.
 pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> (String, bool) {
@@ -232,6 +229,7 @@ impl Probe<'_> {
         if !self.bodies.is_empty() {
             // The time of the recording is not known.
         } else if ms > DAY_MS {
+            // Probably the dialect says another unit than the exchange sends.
             let what = "more than a day: check time.unit, time.call.items and this machine's clock";
             self.report.wrong(what);
         } else if ms > TOLD_DIFFERENCE_MS {

@@ -1,6 +1,7 @@
 //! The report that a probe prints, and the records of a response.
 
 use crate::config::Secret;
+use crate::config::forms::SYMBOL;
 use crate::decimal::Decimal;
 use crate::exchange::{Explained, Reject, Sink};
 use crate::interval::Stored;
@@ -247,12 +248,7 @@ pub(super) fn symbol(market: &MarketInfo) -> String {
 impl Kept {
     /// The names of markets whose assets are not valid in a symbol.
     pub(super) fn odd(&self) -> impl Iterator<Item = String> {
-        let is_odd = |asset: &str| {
-            !(1..=20).contains(&asset.len())
-                || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
-        };
-        let odd = self.markets.iter().filter(move |it| is_odd(&it.base) || is_odd(&it.quote));
-        odd.map(symbol)
+        self.markets.iter().map(symbol).filter(|name| SYMBOL.parse(name).as_ref() != Ok(name))
     }
 
     fn is_listed(&mut self, id: &str) -> bool {
