@@ -395,8 +395,7 @@ mod history {
         let expected = "no candles of NO/NE 1d from any source; stored of NO/NE: nothing\n";
         assert_eq!((code, &*err), (2, expected));
         let (code, _, err) = history.run(&["export", "--data", "history.db", "--interval", "1d"]);
-        let expected =
-            "--symbol: expected a symbol like BTC/USDT, several with commas, or *, found nothing\n";
+        let expected = "--symbol: expected symbols like BTC/USDT, found none\n";
         assert_eq!((code, &*err), (2, expected));
     }
 

@@ -21,9 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// True if this build can speak https with exchanges.
-pub(super) fn tls_available() -> bool {
-    cfg!(feature = "tls")
-}
+pub(super) const HAS_TLS: bool = cfg!(feature = "tls");
 
 /// The dialect of a source, if this build knows it.
 pub(super) fn dialect_of<'a>(
@@ -54,7 +52,7 @@ pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Rep
             "this build reads no history file (it is made without the feature \"sqlite\")";
         report.fault("demo.replay", message);
     }
-    if config.tls.ca_file.is_some() && !tls_available() {
+    if config.tls.ca_file.is_some() && !HAS_TLS {
         let message = "this build cannot speak https, so the file is not used";
         report.warn("tls.caFile", message);
     }
@@ -76,12 +74,12 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
             Some(url) => ("url", url),
             None => ("dialect", &dialect.url),
         };
-        if url.https && !tls_available() && !report.is_faulty_within(&of("url")) {
+        if url.is_tls() && !HAS_TLS && !report.is_faulty_within(&of("url")) {
             let why = "this build cannot speak https (it is made without the feature \"tls\")";
             let message = format!("expected an http address, found {url}: {why}");
             report.fault(&of(key), message);
         }
-        if dialect.has_key && !url.https && !is_loopback(&url.host) {
+        if dialect.has_key && !url.is_tls() && !is_loopback(&url.host) {
             let message =
                 "without https, the key of the source can be read on the way to the exchange";
             report.warn(&of(key), message);
@@ -159,7 +157,7 @@ fn check_cluster(config: &Config, report: &mut Report) {
     if !cfg!(feature = "cluster") {
         let message = "this build has no clusters (it is made without the feature \"cluster\")";
         report.fault("cluster", message);
-    } else if cluster.url.tls && !tls_available() {
+    } else if cluster.url.is_tls() && !HAS_TLS {
         let message = "this build cannot speak TLS (it is made without the feature \"tls\")";
         report.fault("cluster.url", message);
     }
@@ -285,16 +283,10 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
             )
         }
         Poll::Every(poll) if round * 100 / PERCENT_QUOTES > poll => {
-            let minute = per.max(Duration::from_secs(60)).as_millis();
-            let each =
-                |cost: u32, per: Duration| u128::from(cost) * minute / per.as_millis().max(1);
-            let (spent, all, half) = (each(cost, poll), each(units, per), pace(half));
-            let what =
-                format!("polling every {} ms needs {spent} of the {all} units", poll.as_millis());
-            let then = format!(
-                "and quotes get at most {PERCENT_QUOTES} % while candles wait: half is a poll every {half}"
-            );
-            format!("{what} that {name} permits in {minute} ms, {then}")
+            let (poll, half) = (poll.as_millis(), pace(half));
+            let what = format!("polling every {poll} ms needs more than {PERCENT_QUOTES} %");
+            let then = "which quotes get while candles wait";
+            format!("{what} of the rate limit of {name}, {then}: half is a poll every {half}")
         }
         Poll::Auto if half >= source.stale_after => {
             format!("the rate limit of {name} permits a poll every {}", pace(half))

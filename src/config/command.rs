@@ -7,8 +7,8 @@ use super::check::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
 use super::files::{Files, text_of_regular};
 use super::flags::{self, Flags};
-use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, STORED, SYMBOL, TIME};
-use super::load::{LoadedConfig, Loader, LookAtFiles};
+use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, STORED, TIME};
+use super::load::{LoadedConfig, Loader, LookAtFiles, symbols_of};
 use super::members::{Named as _, names};
 use super::printed::{Shell, completions, man};
 use super::schema::{Config, SourceConfig};
@@ -281,7 +281,7 @@ fn place(
 fn named(address: &str) -> Result<HttpPlace, String> {
     match (ADDRESS.parse(address), Url::parse(address)) {
         (Ok(unix @ ListenAddress::Unix(_)), _) => Ok(listens_at(unix)),
-        (_, Ok(url)) if !url.https => Ok(HttpPlace { url, socket: None }),
+        (_, Ok(url)) if !url.is_tls() => Ok(HttpPlace { url, socket: None }),
         _ => Err(wrong("http://HOST:PORT or unix:PATH, where marketd listens", address)),
     }
 }
@@ -300,7 +300,7 @@ fn listens_at(address: ListenAddress) -> HttpPlace {
             (host, address.port(), None)
         }
     };
-    HttpPlace { url: Url { https: false, host, port, path: String::new() }, socket }
+    HttpPlace { url: Url { scheme: "http", host, port, ..Url::default() }, socket }
 }
 
 /// Reads the recorded bodies: `--body CALL=FILE`.
@@ -334,23 +334,12 @@ fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
 /// Reads which candles to export. The configuration has the values that the flags do not give.
 fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let Loader { flags, report, .. } = &mut loader;
-    let named = flags.values("--symbol").flat_map(|it| it.split(','));
-    let mut named: Vec<String> = named.map(str::to_string).collect();
     // All markets are those of which none is named.
-    if named.iter().any(|it| it == "*") {
-        named.clear();
-    }
-    if !flags.has("--symbol") {
-        let message = "expected a symbol like BTC/USDT, several with commas, or *, found nothing";
-        report.add(ConfigFault::by("--symbol", message));
-    }
-    let mut symbols = Vec::new();
-    for name in named {
-        let symbol = report.accept("--symbol", SYMBOL.parse(&name));
-        if !symbols.contains(&symbol) {
-            symbols.push(symbol);
-        }
-    }
+    let is_all = flags.values("--symbol").any(|it| it.split(',').any(|it| it == "*"));
+    let symbols = match is_all {
+        true => Vec::new(),
+        false => symbols_of("--symbol", flags.values("--symbol"), report),
+    };
     let interval = STORED.parse(flags.value("--interval").unwrap_or_default());
     let interval = interval.map_err(|message| message + ": only these are stored");
     let interval = report.accept("--interval", interval);

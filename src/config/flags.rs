@@ -85,7 +85,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "MARKETD_CLUSTER", key: "cluster.url",
         ..flag("--cluster", "URL", "Share the polling with other nodes: their Redis\n\
         or Valkey, redis://[USER:PASSWORD@]HOST[:PORT][/DB] or rediss://") },
-    Flag { variable: "RUST_LOG",
+    Flag { variable: "RUST_LOG", key: "log",
         ..flag("--log", "LEVEL", "off, error, warn, info, debug or trace;\n\
         with commas, TARGET=LEVEL for one component's lines") },
     Flag { variable: "MARKETD_LOG_FORMAT", ..flag("--log-format", "FORMAT", "text or json; the journal \

@@ -6,7 +6,7 @@
 use super::fault::wrong;
 use super::json::Node;
 use super::log_rules;
-use super::url::{EngineUrl, Network, Url};
+use super::url::{Network, Url};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
@@ -177,8 +177,8 @@ pub(crate) const URL: TextForm<Url> =
     form("http://HOST or https://HOST", |text| Url::parse(text).map_err(Some));
 
 /// The address of a cluster's engine. No message repeats it, because it may have a password.
-pub(super) const ENGINE: TextForm<EngineUrl> =
-    form("redis://HOST or rediss://HOST", |text| EngineUrl::parse(text).map_err(Some));
+pub(super) const ENGINE: TextForm<Url> =
+    form("redis://HOST or rediss://HOST", |text| Url::engine(text).map_err(Some));
 
 /// The id of an ecosystem market. In a path it needs no escapes.
 pub(super) const MARKET_ID: TextForm<String> =

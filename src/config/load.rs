@@ -47,13 +47,9 @@ impl LoadedConfig {
     /// The filter of the log. `accessLog` decides about the target `access` if no rule of
     /// [`LoadedConfig::log`] names it.
     pub fn filter(&self) -> String {
-        let is_access = |rule: &str| rule.trim().split('=').next() == Some("access");
-        let access = match self.config.access_log {
-            _ if self.log.split(',').any(is_access) => return self.log.clone(),
-            true => "access=info",
-            false => "access=off",
-        };
-        format!("{access},{}", self.log)
+        // A later rule for a target replaces an earlier one.
+        let level = if self.config.access_log { "info" } else { "off" };
+        format!("access={level},{}", self.log)
     }
 }
 
@@ -114,13 +110,8 @@ impl<'a> Loader<'a> {
                     Ok(json) => read_file(&mut config, &text, &json, report),
                     Err(fault) => report.add(fault),
                 },
-                ("--log", _) => {
-                    report.give("log", by);
-                    log = if by == flag.name {
-                        Some(log_rules::read(&text, report))
-                    } else {
-                        log_rules::read_variable(&text, report)
-                    };
+                ("--log", _) if by != flag.name => {
+                    log = log_rules::read_variable(&text, by, report);
                 }
                 ("--log-format", _) => {
                     log_format = report.accept(by, LogFormat::chosen(&text));
@@ -150,7 +141,7 @@ impl<'a> Loader<'a> {
         }
         let log = log.unwrap_or_else(|| {
             let rules = config.log.as_deref().unwrap_or("info");
-            log_rules::read(rules, &mut self.report)
+            log_rules::of_flag(rules).unwrap_or_default()
         });
         let (config, warnings) = self.finish(config)?;
         Ok(LoadedConfig { config, log, log_format, address_file, warnings })
@@ -233,18 +224,17 @@ impl<'a> Loader<'a> {
         if asked || config.sources.is_empty() {
             config.sources.push(SourceConfig::new(DEMO));
         }
-        let Some(text) = flags.value("--symbols") else {
+        if !flags.has("--symbols") {
             return;
-        };
-        report.give("symbols", "--symbols");
-        let symbols = symbols_of(text, report);
+        }
+        let symbols = symbols_of("--symbols", flags.values("--symbols"), report);
         let count = match &config.sources[..] {
             [source] if is_demo(source) => 1,
             _ => flags.values("--source").count(),
         };
         if count == 0 {
             let message = "needs --source: sources in the file have their own symbols";
-            report.fault("symbols", message);
+            report.add(ConfigFault::by("--symbols", message));
         }
         for source in &mut config.sources[..count] {
             source.symbols.clone_from(&symbols);
@@ -272,12 +262,8 @@ impl<'a> Loader<'a> {
                         Ok(KnownDialect { name: source.dialect.clone(), ..dialect })
                     }
                     Err(faults) => {
-                        let count = match faults.len() {
-                            1 => "1 fault".to_string(),
-                            count => format!("{count} faults"),
-                        };
                         faults.into_iter().for_each(|fault| self.report.add(fault));
-                        Err(format!("{} is not a dialect: it has {count}", quoted(&path)))
+                        Err(format!("{} is not a dialect: see its faults", quoted(&path)))
                     }
                 });
             match read {
@@ -372,18 +358,22 @@ fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> Source
     source
 }
 
-fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
+/// The symbols in the values of the flag `by`. A symbol may be given twice on the command line.
+pub(super) fn symbols_of<'t>(
+    by: &str,
+    texts: impl Iterator<Item = &'t str>,
+    report: &mut Report,
+) -> Vec<String> {
     let mut symbols = Vec::new();
-    let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
-    if parts.clone().next().is_none() {
-        report.fault("symbols", "expected symbols like BTC/USDT, found none");
+    let mut parts =
+        texts.flat_map(|it| it.split([',', ' '])).filter(|it| !it.is_empty()).peekable();
+    if parts.peek().is_none() {
+        report.add(ConfigFault::by(by, "expected symbols like BTC/USDT, found none"));
     }
     for part in parts {
-        match SYMBOL.parse(part) {
-            // A symbol may be given twice on the command line.
-            Ok(symbol) if symbols.contains(&symbol) => {}
-            Ok(symbol) => symbols.push(symbol),
-            Err(message) => report.fault("symbols", message),
+        let symbol = report.accept(by, SYMBOL.parse(part));
+        if !symbols.contains(&symbol) {
+            symbols.push(symbol);
         }
     }
     symbols

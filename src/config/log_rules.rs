@@ -16,46 +16,27 @@ const LEVEL: &str = "off, error, warn, info, debug or trace";
 /// The target of everything in this program, by the custom of Rust programs.
 const WHOLE: &str = "marketd";
 
-/// Reads the rules of `--log`, and returns them as the logger takes them.
-pub(super) fn read(text: &str, report: &mut Report) -> String {
-    of_flag(text).unwrap_or_else(|message| {
-        report.fault("log", message);
-        String::new()
-    })
-}
-
-/// Reads the rules of `RUST_LOG`, which may be meant for other programs. Returns `None`, as if the variable
-/// were not set, if it is malformed or has no rule for marketd. Both cause a warning, never a fault.
-pub(super) fn read_variable(text: &str, report: &mut Report) -> Option<String> {
-    let (rules, warnings) = of_variable(text);
-    for warning in warnings {
-        report.warn("log", format!("{warning}: this rule is ignored"));
-    }
-    if rules.is_none() {
-        report.warn("log", "malformed, or without a rule for marketd: the variable is ignored");
-    }
-    rules
-}
-
-/// The rules of `--log`: a level, or `TARGET=LEVEL`, or several of them with commas.
+/// The rules of `--log`, as the logger takes them: a level, or `TARGET=LEVEL`, or several of them with
+/// commas.
 pub(super) fn of_flag(text: &str) -> Result<String, String> {
-    let mut rules = Rules::default();
+    let mut rules = DEFAULT.to_string();
     for rule in text.split(',').map(str::trim) {
         let (target, level) = rule.split_once('=').unwrap_or((WHOLE, rule));
         if target.is_empty() || !is_level(level) {
             return Err(wrong(LEVEL, text));
         }
-        rules.add(target, level)?;
+        rules += &rule_for(target, level)?;
     }
-    Ok(rules.text(""))
+    Ok(rules)
 }
 
-/// The rules of `RUST_LOG`, if it is well-formed and has a rule for this program. Also returns warnings.
-/// Rules for the targets of other programs are skipped, but a target that looks misspelt causes a warning.
-fn of_variable(text: &str) -> (Option<String>, Vec<String>) {
-    let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
+/// Reads the rules of `RUST_LOG`, which may be meant for other programs. Returns `None`, as if the variable
+/// were not set, if it is malformed or has no rule for marketd. Both cause a warning, never a fault. Rules
+/// for the targets of other programs are skipped, but a target that looks misspelt causes a warning.
+pub(super) fn read_variable(text: &str, by: &'static str, report: &mut Report) -> Option<String> {
+    report.give("log", by);
     let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));
-    let (mut rules, mut warnings, mut is_ours) = (Rules::default(), Vec::new(), false);
+    let (mut rules, mut is_ours) = (DEFAULT.to_string(), false);
     for rule in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
         let (target, level) = match rule.split_once('=') {
             Some((target, level)) => (target.trim(), level.trim()),
@@ -63,52 +44,39 @@ fn of_variable(text: &str) -> (Option<String>, Vec<String>) {
             None => (rule, ""),
         };
         // A rule without a level logs everything.
-        let level = if level.is_empty() { "trace" } else { level };
-        let added = rules.add(target, level);
+        let added = rule_for(target, if level.is_empty() { "trace" } else { level });
         let is_within = target.starts_with(WHOLE);
         is_ours |= added.is_ok() || is_within;
-        warnings.extend(added.err().filter(|_| is_within || !near(target).is_empty()));
-    }
-    ((is_sound && is_ours).then(|| rules.text(pattern)), warnings)
-}
-
-/// The rules for targets of this program, in their order.
-#[derive(Default)]
-struct Rules {
-    default: Option<String>,
-    targets: Vec<String>,
-}
-
-impl Rules {
-    /// Adds a rule for a target. The error is a message that there is no such target.
-    fn add(&mut self, target: &str, level: &str) -> Result<(), String> {
-        if target == WHOLE {
-            self.default = Some(level.to_string());
-            return Ok(());
+        match added {
+            Ok(rule) => rules += &rule,
+            Err(warning) if is_within || !near(target).is_empty() => {
+                report.warn("log", format!("{warning}: this rule is ignored"));
+            }
+            Err(_) => {}
         }
-        let inside = target.strip_prefix(WHOLE);
-        let name = inside.and_then(|rest| rest.strip_prefix("::"));
-        let name = name.unwrap_or(target);
-        if !log_targets::ALL.contains(&name) {
-            return Err(unknown(target));
-        }
-        self.targets.push(format!("{name}={level}"));
-        Ok(())
     }
-
-    /// The rules in the syntax of the logger.
-    fn text(self, pattern: &str) -> String {
-        let default = self.default.unwrap_or_else(|| DEFAULT.to_string());
-        let all: Vec<String> = [default].into_iter().chain(self.targets).collect();
-        all.join(",") + pattern
+    if is_ours && env_filter::Builder::new().try_parse(text).is_ok() {
+        return Some(rules + pattern);
     }
+    report.warn("log", "malformed, or without a rule for marketd: the variable is ignored");
+    None
 }
 
-fn unknown(target: &str) -> String {
-    let (found, all) = (quoted(target), log_targets::ALL.join(", "));
-    match near(target) {
-        near if near.is_empty() => format!("unknown target {found}, expected one of {all}"),
-        near => format!("unknown target {found}{near}"),
+/// The rule for a target in the syntax of the logger, behind a comma. It replaces an earlier rule for the
+/// same target. The error is a message that there is no such target.
+fn rule_for(target: &str, level: &str) -> Result<String, String> {
+    match target.strip_prefix("marketd::").unwrap_or(target) {
+        WHOLE => Ok(format!(",{level}")),
+        name if log_targets::ALL.contains(&name) => Ok(format!(",{name}={level}")),
+        _ => {
+            let hint = match near(target) {
+                near if near.is_empty() => {
+                    format!(", expected one of {}", log_targets::ALL.join(", "))
+                }
+                near => near,
+            };
+            Err(format!("unknown target {}{hint}", quoted(target)))
+        }
     }
 }
 
@@ -139,7 +107,8 @@ mod tests {
     #[test]
     fn the_variable_of_the_log_is_what_the_logger_understands_and_says_something_of_this() {
         let check = |text: &str, good: bool| {
-            assert_eq!(of_variable(text).0.is_some(), good, "{text:?}");
+            let read = read_variable(text, "RUST_LOG", &mut Report::default());
+            assert_eq!(read.is_some(), good, "{text:?}");
         };
         for text in ["info", "Warn,", "marketd", "access", "info/BTC", " , marketd = debug"] {
             check(text, true);
@@ -157,23 +126,28 @@ mod tests {
 
     #[test]
     fn a_rule_for_one_target_leaves_the_others_as_they_are() {
+        let check_variable = |text: &str, expected: &str| {
+            let mut report = Report::default();
+            let rules = read_variable(text, "RUST_LOG", &mut report);
+            assert_eq!(rules.as_deref(), Some(expected), "{text:?}");
+            report.close().map(|warnings| warnings.len())
+        };
         let check = |text: &str, expected: &str| {
             assert_eq!(of_flag(text).as_deref(), Ok(expected), "{text:?}");
-            let (filter, warnings) = of_variable(text);
-            assert_eq!((filter.as_deref(), warnings.len()), (Some(expected), 0), "{text:?}");
+            assert_eq!(check_variable(text, expected), Ok(0), "{text:?}");
         };
-        check("debug", "debug");
+        check("debug", "info,debug");
         check("source=debug", "info,source=debug");
-        check("source=debug,warn", "warn,source=debug");
+        check("source=debug,warn", "info,source=debug,warn");
         check("http=off, net=trace", "info,http=off,net=trace");
-        check("marketd=debug", "debug");
+        check("marketd=debug", "info,debug");
         check("marketd::net=debug", "info,net=debug");
-        let check = |text: &str, expected: &str| {
-            assert_eq!(of_variable(text).0.as_deref(), Some(expected), "{text:?}");
+        let check = |text: &str, expected: &str, warnings: usize| {
+            assert_eq!(check_variable(text, expected), Ok(warnings), "{text:?}");
         };
-        check("access", "info,access=trace");
-        check("source=debug/BTC", "info,source=debug/BTC");
-        check("marketd::server::poller=debug,hyper=off", "info");
-        check("warn,hyper=trace", "warn");
+        check("access", "info,access=trace", 0);
+        check("source=debug/BTC", "info,source=debug/BTC", 0);
+        check("marketd::server::poller=debug,hyper=off", "info", 1);
+        check("warn,hyper=trace", "info,warn", 0);
     }
 }

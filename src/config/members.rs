@@ -8,7 +8,7 @@
 use super::fault::wrong;
 use super::forms::{Data, ListenAddress, Poll, TextForm};
 use super::json::{self, Node};
-use super::url::{EngineUrl, Network, Url};
+use super::url::{Network, Url};
 use super::values::Wrong;
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
@@ -141,7 +141,6 @@ macro_rules! leaf {
         $crate::config::members::leaves!(
             $type,
             (),
-            false,
             |(): &()| $expected,
             |(): &(), node: &$crate::config::Node| $read(node.text().ok_or(None)?),
             |_: &$type| String::new()
@@ -202,13 +201,12 @@ impl Display for Number {
     }
 }
 
-/// Implements values that are neither lists nor objects. Arguments: the types, their rule, true if a list may
-/// have each value only once, the rule as text, how a node is read, and how a value is printed.
+/// Implements values that are neither lists nor objects. Arguments: the types, their rule, the rule as text,
+/// how a node is read, and how a value is printed.
 macro_rules! leaves {
-    ($($type:ty)+, $rule:ty, $is_unique:literal, $expected:expr, $read:expr, $print:expr) => { $(
+    ($($type:ty)+, $rule:ty, $expected:expr, $read:expr, $print:expr) => { $(
         impl $crate::config::values::KeyType for $type {
             type Rule = $rule;
-            const IS_UNIQUE: bool = $is_unique;
 
             fn expected(rule: &$rule) -> String {
                 $expected(rule)
@@ -230,11 +228,10 @@ macro_rules! leaves {
 }
 pub(crate) use leaves;
 
-leaves!(u16 u32 u64 usize i64, Number, false, Number::to_string, Number::read, Self::to_string);
+leaves!(u16 u32 u64 usize i64, Number, Number::to_string, Number::read, Self::to_string);
 leaves!(
     Duration,
     Number,
-    false,
     Number::to_string,
     |rule: &Number, node| rule.read(node).map(Duration::from_millis),
     |time: &Duration| time.as_millis().to_string()
@@ -242,7 +239,6 @@ leaves!(
 leaves!(
     Poll,
     Number,
-    false,
     |rule: &Number| format!("{rule}, or \"auto\""),
     |rule: &Number, node: &Node| match node.text().as_deref() {
         Some("auto") => Ok(Poll::Auto),
@@ -256,20 +252,18 @@ leaves!(
 leaves!(
     bool,
     (),
-    false,
     |(): &()| "true or false".to_string(),
     |(): &(), node: &Node| node.switch().ok_or(None),
     bool::to_string
 );
 // The digits may also be a text, because some JSON writers round numbers.
-leaves!(u8 Decimal, TextForm<Self>, false, TextForm::told, TextForm::read_digits, Self::to_string);
-leaves!(UnixMs, TextForm<Self>, false, TextForm::told, TextForm::read_digits, |time: &Self| {
+leaves!(u8 Decimal, TextForm<Self>, TextForm::told, TextForm::read_digits, Self::to_string);
+leaves!(UnixMs, TextForm<Self>, TextForm::told, TextForm::read_digits, |time: &Self| {
     json::text(time)
 });
 leaves!(
-    String ListenAddress Data Network Url EngineUrl,
+    String ListenAddress Data Network Url,
     TextForm<Self>,
-    true,
     TextForm::told,
     |form: &TextForm<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
     |value: &Self| json::text(value)

@@ -22,7 +22,7 @@ use super::forms::{
 use super::json::Node;
 use super::limits::Limits;
 use super::members::{Number, candles, count, millis};
-use super::url::{EngineUrl, Network, Proxy, Url};
+use super::url::{Network, Url};
 use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
@@ -117,7 +117,7 @@ object! {
         /// The key; `None` if the dialect sends none.
         key: Option<Secret>;
         /// Proxy of its connections, from the environment.
-        proxy: Option<Proxy>;
+        proxy: Option<Url>;
     }
 }
 
@@ -138,7 +138,7 @@ object! {
     pub struct ClusterConfig [1, &["url"]] {
         /// Its address; rediss:// is TLS. User and password are not printed. Required.
         // The key is required, so this default is used only after a fault.
-        url: EngineUrl = EngineUrl::parse("redis://127.0.0.1").expect("this address is sound"), "url" ENGINE;
+        url: Url = Url::engine("redis://127.0.0.1").expect("this address is sound"), "url" ENGINE;
         /// The name of the cluster, with which all of its keys begin.
         prefix: String = "marketd".to_string(), "prefix" KEY_PART;
         /// Unique name of this node; null: the name of its host with the id of its history file.

@@ -7,7 +7,7 @@ mod routes;
 mod schema;
 mod sources;
 
-use super::check::tls_available;
+use super::check::HAS_TLS;
 use super::fault::Report;
 use super::flags::Flags;
 use super::*;
@@ -112,7 +112,7 @@ fn faults(text: &str) -> Vec<String> {
 #[test]
 fn nothing_said_is_the_demo_exchange_with_the_defaults() {
     let found = loaded(&[], &[]);
-    assert_eq!(found.log, "info");
+    assert_eq!(found.log, "info,info");
     assert_eq!(found.warnings, []);
     let config = found.config;
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
@@ -171,9 +171,9 @@ fn rules_of_the_log_may_stand_in_the_file() {
         assert_eq!(loaded(line, variables).log, expected, "{line:?}");
     };
     check(&["--config", &path], &[], "info,source=debug");
-    check(&["--config", &path, "--log", "warn"], &[], "warn");
-    check(&["--config", &path], &[("RUST_LOG", "error")], "error");
-    check(&[], &[], "info");
+    check(&["--config", &path, "--log", "warn"], &[], "info,warn");
+    check(&["--config", &path], &[("RUST_LOG", "error")], "info,error");
+    check(&[], &[], "info,info");
     // The variable may mean other programs too.
     let warned = |text: &str, expected: &[&str]| {
         let found = loaded(&[], &[("RUST_LOG", text)]).warnings;
@@ -214,10 +214,10 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
     check(&[], &variables, ["0.0.0.0:3", "0.0.0.0:4", "variable.db"]);
     check(&flags, &variables, ["0.0.0.0:5", "0.0.0.0:6", "flag.db"]);
     check(&["--data", ":memory:"], &[("MARKETD_LISTEN", "")], ["127.0.0.1:8080", "", ":memory:"]);
-    assert_eq!(loaded(&[], &[("RUST_LOG", "warn")]).log, "warn");
+    assert_eq!(loaded(&[], &[("RUST_LOG", "warn")]).log, "info,warn");
     for variable in ["warn", "loud"] {
         let loaded = loaded(&["--log", "debug"], &[("RUST_LOG", variable)]);
-        assert_eq!(loaded.log, "debug");
+        assert_eq!(loaded.log, "info,debug");
     }
     // A flag makes the variable of no account, its faults too; the flag for the file wins as well.
     check(&["--listen", ":5"], &[("MARKETD_LISTEN", "x")], ["0.0.0.0:5", "", "marketd.db"]);
@@ -327,7 +327,7 @@ const UNWISE: &str = r#"
 ---
 { "sources": [ { "dialect": "binance",
 "pollMs": 1333 } ] }
-> m.json:2: sources[0].pollMs: polling every 1333 ms needs 36009 of the 60000 units that binance permits in 60000 ms, and quotes get at most 60 % while candles wait: half is a poll every 1600 ms
+> m.json:2: sources[0].pollMs: polling every 1333 ms needs more than 60 % of the rate limit of binance, which quotes get while candles wait: half is a poll every 1600 ms
 ---
 { "sources": [ { "dialect": "binance", "pollMs": 1334 } ] }
 ---

@@ -25,9 +25,6 @@ pub(crate) trait KeyType: Sized {
     /// Most values in a list.
     const MOST: usize = usize::MAX;
 
-    /// True if a list may have each value only once. Objects have names, which `check` compares.
-    const IS_UNIQUE: bool = false;
-
     /// Which values the file may have, as text, for messages and the reference.
     fn expected(rule: &Self::Rule) -> String;
 
@@ -236,8 +233,9 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
     }
 }
 
-/// Reads one item of a list and keeps it. Returns its text if the list must not repeat it.
-type ReadItem<'r> = dyn FnMut(&Node, &mut Report) -> Result<Option<String>, Wrong> + 'r;
+/// Reads one item of a list and keeps it. Returns its text, which the list must not repeat unless it is
+/// empty.
+type ReadItem<'r> = dyn FnMut(&Node, &mut Report) -> Result<String, Wrong> + 'r;
 
 /// Reads the items of a list.
 fn read_items(
@@ -250,8 +248,8 @@ fn read_items(
     for (at, item) in items.iter().enumerate() {
         report.place(&item.path, item.offset);
         match read(item, report) {
-            Ok(None) => {}
-            Ok(Some(text)) => {
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => {
                 let first = *seen.entry(text.clone()).or_insert(at);
                 if first != at {
                     let text = text.trim_matches('"');
@@ -382,7 +380,8 @@ impl<T: KeyType> KeyType for Vec<T> {
         let mut values = Vec::with_capacity(items.len());
         read_items(&items, report, &|| T::expected(rule), &mut |item, report| {
             let mut value = T::read(rule, item, report)?;
-            let text = T::IS_UNIQUE.then(|| value.print());
+            // Objects have names, which `check` compares.
+            let text = if T::INNER.is_none() { value.print() } else { String::new() };
             values.push(value);
             Ok(text)
         });

@@ -70,7 +70,7 @@ impl Fetcher {
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;
         let mut stream: Box<dyn Stream> =
-            if url.https { (self.tls)(&url.host, socket)? } else { Box::new(socket) };
+            if url.is_tls() { (self.tls)(&url.host, socket)? } else { Box::new(socket) };
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target, key);

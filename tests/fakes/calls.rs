@@ -66,7 +66,7 @@ fn check_candles(fake: &Fake, shop: &Shop, id: &str, (interval, length): (Stored
 fn every_call_is_understood_and_its_answer_read_digit_for_digit() {
     for fake in fakes() {
         let dialect = Dialect::by_name(fake.name).expect("it is built in");
-        assert!(dialect.base_url().https, "{}", fake.name);
+        assert!(dialect.base_url().is_tls(), "{}", fake.name);
         let shop = Shop::new(30);
         let ask = |call: Call<'_>| ask(fake, &shop, &call);
         let listed = ask(Call::Markets { named: &[] }).markets;

@@ -588,12 +588,7 @@ pub fn config(sources: &[Source], hosts: &[Host]) -> Config {
             id: of.id.to_string(),
             dialect: format!("./{}.json", of.id),
             dialect_text: text,
-            url: Some(Url {
-                https: false,
-                host: address_of(of.host).ip().to_string(),
-                port: 80,
-                path: format!("/{}", of.id),
-            }),
+            url: Url::parse(&format!("http://{}/{}", address_of(of.host).ip(), of.id)).ok(),
             symbols: symbols.collect(),
             quote_assets: if of.is_whole { vec!["USDT".to_string()] } else { Vec::new() },
             poll: Poll::Every(Duration::from_secs(5)),

@@ -58,12 +58,7 @@ pub fn is_added(address: SocketAddr) -> bool {
 fn added_source(at: usize) -> SourceConfig {
     SourceConfig {
         id: format!("added-{at}"),
-        url: Some(Url {
-            https: false,
-            host: format!("{ADDED}{}", at + 1),
-            port: 80,
-            path: String::new(),
-        }),
+        url: Url::parse(&format!("http://{ADDED}{}", at + 1)).ok(),
         quote_assets: vec!["NOBODY".to_string()],
         ..SourceConfig::new("binance")
     }

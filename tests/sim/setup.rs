@@ -209,13 +209,8 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
     };
     SourceConfig {
         id: ["alpha", "beta", "gamma", "delta"][at].to_string(),
-        url: Some(Url {
-            https: false,
-            // The last two are one exchange by two names.
-            host: format!("exchange-{}.test", at.min(2)),
-            port: 80,
-            path: String::new(),
-        }),
+        // The last two are one exchange by two names.
+        url: Url::parse(&format!("http://exchange-{}.test", at.min(2))).ok(),
         symbols: symbols.take(1 + rng.below(2) as usize).collect(),
         quote_assets: vec!["*".to_string()],
         poll: Poll::Every(ms(poll)),

@@ -34,7 +34,7 @@ fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
     let (config, warnings) = from_json("m.json", &text(&good)).expect("good");
     assert_eq!(config.tls.ca_file.as_deref(), Some(&*good));
     assert_eq!(config.tls.ca_text, pem);
-    assert_eq!(warnings.len(), usize::from(!tls_available()));
+    assert_eq!(warnings.len(), usize::from(!HAS_TLS));
     let check = |path: &str, expected: &str| {
         let fault = format!("m.json:2: tls.caFile: {expected}");
         assert_eq!(faults(&text(path)), [fault], "{path}");
@@ -56,7 +56,7 @@ fn proxies_come_from_the_environment_and_are_never_printed() {
     let secret = "http://me:hunter2@proxy:3128";
     let variables = [("HTTP_PROXY", secret), ("NO_PROXY", "corp")];
     let config = loaded(&line, &variables).config;
-    let through = |source: &SourceConfig| source.proxy.as_ref().map(Proxy::to_string);
+    let through = |source: &SourceConfig| source.proxy.as_ref().map(Url::authority);
     let found: Vec<_> = config.sources.iter().map(through).collect();
     assert_eq!(found, [Some("proxy:3128".to_string()), None, None, None]);
     assert!(!config.to_json().contains("hunter2"));
@@ -142,7 +142,7 @@ fn passwords_in_addresses_are_not_repeated() {
     #[cfg(feature = "cluster")]
     {
         let config = loaded(&["--cluster", "redis://me:hunter2@h"], &[]).config.to_json();
-        assert!(config.contains("\"redis://***@h:6379/0\""), "{config}");
+        assert!(config.contains("\"redis://***@h\""), "{config}");
     }
 }
 

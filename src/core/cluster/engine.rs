@@ -15,7 +15,7 @@
 
 use super::link::{EngineCommand, Link};
 use super::scripts::Script;
-use crate::config::{ClusterConfig, EngineUrl};
+use crate::config::{ClusterConfig, Url};
 use crate::core::context::Context;
 use crate::core::upstream::{ConnectState, Route, Upstream};
 use crate::log_targets::{CLUSTER, quoted};
@@ -169,13 +169,13 @@ impl Engine {
         // Each command has a deadline of its own.
         self.upstream.wait_until(conn, Mono::NEVER);
         let url = self.route.url.clone();
-        if let Some(it) = url.credentials {
+        if let Some(it) = &url.credentials {
             let words: [&[u8]; 3] = [b"AUTH", &it.user, &it.password];
             let words = if it.user.is_empty() { &[words[0], words[2]] } else { &words[..] };
             self.send_on(conn, EngineCommand::Auth, words, cx);
         }
-        if url.database != 0 {
-            let number = url.database.to_string();
+        if let Some(number @ 1..) = url.database() {
+            let number = number.to_string();
             self.send_on(conn, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
         if conn == READER {
@@ -318,7 +318,7 @@ type Place = (String, u16);
 /// The way to the engine: see the module's page.
 pub struct EngineRoute {
     /// Where it leads now.
-    pub url: EngineUrl,
+    pub url: Url,
     configured: Place,
     /// Where it leads after the next failure, unless only one place is known.
     other: Option<Place>,
@@ -327,7 +327,7 @@ pub struct EngineRoute {
 
 impl EngineRoute {
     /// To the configured address.
-    pub fn new(url: EngineUrl) -> EngineRoute {
+    pub fn new(url: Url) -> EngineRoute {
         let configured = (url.host.clone(), url.port);
         EngineRoute { url, configured, other: None, hops: 0 }
     }
@@ -335,7 +335,7 @@ impl EngineRoute {
     /// Where it leads now, as a [`Route`] without a proxy.
     pub fn direct(&self) -> Route {
         let (host, port) = (self.url.host.clone(), self.url.port);
-        Route { host, port, is_tls: self.url.tls, proxy: None }
+        Route { host, port, is_tls: self.url.is_tls(), proxy: None }
     }
 
     /// The engine is up where the route leads.
@@ -392,9 +392,7 @@ mod tests {
     use super::*;
 
     fn route() -> EngineRoute {
-        EngineRoute::new(
-            EngineUrl::parse("rediss://u:p@10.0.0.1:7000/0").expect("it is well-formed"),
-        )
+        EngineRoute::new(Url::engine("rediss://u:p@10.0.0.1:7000/0").expect("it is well-formed"))
     }
 
     fn port(route: &EngineRoute) -> u16 {

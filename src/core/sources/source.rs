@@ -393,7 +393,8 @@ impl Source {
 /// The route to a source's exchange.
 fn route_to_exchange(profile: &Profile) -> Route {
     if let Some(proxy) = &profile.config.proxy {
-        log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
+        let (id, proxy) = (&profile.config.id, proxy.authority());
+        log::info!(target: SOURCE, "proxy used source={id} proxy={proxy}");
     }
     Route::new(&profile.url, profile.config.proxy.clone())
 }

@@ -18,7 +18,7 @@
 //! Through a proxy every host is reached by a tunnel (CONNECT), also over plain http: so the proxy's response
 //! can never be mistaken for the host's, and the credentials are sent once a connection and to nobody else.
 
-use crate::config::{Proxy, Url};
+use crate::config::Url;
 use crate::http::{parse_connected, write_connect};
 use crate::table::Key;
 use crate::time::{Mono, Now};
@@ -130,13 +130,13 @@ pub struct Route {
     /// True if TLS is spoken.
     pub is_tls: bool,
     /// The proxy.
-    pub proxy: Option<Proxy>,
+    pub proxy: Option<Url>,
 }
 
 impl Route {
     /// The route to the host of this URL.
-    pub fn new(url: &Url, proxy: Option<Proxy>) -> Route {
-        Route { host: url.host.clone(), port: url.port, is_tls: url.https, proxy }
+    pub fn new(url: &Url, proxy: Option<Url>) -> Route {
+        Route { host: url.host.clone(), port: url.port, is_tls: url.is_tls(), proxy }
     }
 
     /// Host and port of the socket's peer: the proxy, if there is one.
@@ -159,7 +159,7 @@ pub struct Tunnel {
 
 impl Tunnel {
     /// Asks the proxy of a route for a tunnel.
-    pub fn new(route: &Route, proxy: &Proxy) -> Tunnel {
+    pub fn new(route: &Route, proxy: &Url) -> Tunnel {
         let place = match route.host.contains(':') {
             true => format!("[{}]:{}", route.host, route.port),
             false => format!("{}:{}", route.host, route.port),
@@ -218,13 +218,12 @@ mod tests {
     }
 
     fn route(url: &str, proxy: Option<Option<(&str, &str)>>) -> Route {
-        let proxy = proxy.map(|credentials| Proxy {
-            host: "proxy".to_string(),
-            port: 3128,
+        let proxy = proxy.map(|credentials| Url {
             credentials: credentials.map(|(user, password)| Credentials {
                 user: user.into(),
                 password: password.into(),
             }),
+            ..Url::parse("http://proxy:3128").expect("well-formed")
         });
         Route::new(&Url::parse(url).expect("well-formed"), proxy)
     }

@@ -1,7 +1,7 @@
 //! A source in virtual time whose exchange has several addresses, some of them dead in one way or another,
 //! and whose name server may be.
 
-use crate::config::{Config, Poll, Proxy, SourceConfig, Url};
+use crate::config::{Config, Poll, SourceConfig, Url};
 use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved, SourceState};
 use crate::demo::Demo;
 use crate::interval::Stored;
@@ -92,7 +92,12 @@ impl World {
     fn new(manners: &[(&str, Manner)], names: &[&str], proxy: Option<&str>, poll_ms: u64) -> World {
         let source = SourceConfig {
             url: Url::parse("http://a.com").ok(),
-            proxy: proxy.map(|host| Proxy { host: host.to_string(), port: 80, credentials: None }),
+            proxy: proxy.map(|host| Url {
+                scheme: "http",
+                host: host.to_string(),
+                port: 80,
+                ..Url::default()
+            }),
             poll: Poll::Every(Duration::from_millis(poll_ms)),
             timeout: Duration::from_millis(TIMEOUT_MS.min(3 * poll_ms)),
             ..SourceConfig::new("binance")

@@ -5,7 +5,7 @@
 mod drills;
 mod model;
 
-use crate::config::{ClusterConfig, Config, EngineUrl, Poll, SourceConfig, Url};
+use crate::config::{ClusterConfig, Config, Poll, SourceConfig, Url};
 use crate::core::stats::ClusterStatus;
 use crate::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use crate::demo::Demo;
@@ -176,7 +176,7 @@ impl World {
         Config {
             sources: sources.iter().map(source).collect(),
             cluster: Some(ClusterConfig {
-                url: EngineUrl::parse("redis://10.0.0.2").expect("it is well-formed"),
+                url: Url::engine("redis://10.0.0.2").expect("it is well-formed"),
                 prefix: "test".to_string(),
                 node: Some(format!("n{at}")),
                 ..ClusterConfig::default()

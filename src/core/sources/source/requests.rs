@@ -203,7 +203,7 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, Proxy, SourceConfig, Url};
+    use crate::config::{Config, SourceConfig, Url};
     use crate::core::{Action, Broken, Core, Event, ProcessFacts, SourceState};
     use crate::table::Key;
     use crate::time::{Mono, Now, UnixMs};
@@ -220,7 +220,7 @@ mod tests {
     }
 
     impl Bench {
-        fn new(url: &str, proxy: Option<Proxy>) -> Bench {
+        fn new(url: &str, proxy: Option<Url>) -> Bench {
             let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_600_000_000_000) };
             let source = SourceConfig {
                 url: Some(Url::parse(url).expect("well-formed")),
@@ -281,11 +281,7 @@ mod tests {
     #[test]
     fn a_step_that_never_ends_is_told_as_such() {
         let check = |proxied: bool, connected: bool, expected: &str| {
-            let proxy = proxied.then(|| Proxy {
-                host: "1.1.1.9".to_string(),
-                port: 3128,
-                credentials: None,
-            });
+            let proxy = proxied.then(|| Url::parse("http://1.1.1.9:3128").expect("well-formed"));
             let mut bench = Bench::new("https://1.1.1.1", proxy);
             let key = bench.connect(if proxied { "1.1.1.9:3128" } else { "1.1.1.1:443" });
             if connected {
