@@ -598,21 +598,22 @@ mod tests {
 
     #[test]
     fn an_answer_that_leaves_out_the_newest_candle_of_the_file_proves_nothing_behind_it() {
-        for (asked, newest, is_evicted, expected) in [
-            (10..30, Some(13), false, vec![]),
-            (14..30, Some(13), false, vec![(14, 29)]),
+        for (asked, newest, evicted, expected) in [
+            (10..30, Some(13), 0..0, vec![]),
+            (14..30, Some(13), 0..0, vec![(14, 29)]),
             // The file knows that its last slots are empty.
-            (10..30, Some(9), false, vec![(14, 29)]),
-            (10..30, None, false, vec![(14, 29)]),
-            (10..30, Some(9), true, vec![]),
+            (10..30, Some(9), 0..0, vec![(14, 29)]),
+            (10..30, None, 0..0, vec![(14, 29)]),
+            (10..30, Some(9), 10..14, vec![]),
+            // The file lacks what is evicted.
+            (10..30, Some(13), 16..20, vec![]),
         ] {
             let mut series = series();
             let _ = series.archived.insert(5..14);
             series.unsettle_ends(newest);
-            if is_evicted {
-                answer(&mut series, 10..14, &[10, 11, 12, 13], 14, 14);
-                series.forget(10..14);
-            }
+            let rows: Vec<i64> = evicted.clone().collect();
+            answer(&mut series, evicted.clone(), &rows, evicted.end, evicted.end);
+            series.forget(evicted);
             for now in [100, 101] {
                 answer(&mut series, asked.clone(), &[], 29, now);
             }

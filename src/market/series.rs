@@ -95,7 +95,7 @@ pub struct Series {
     /// with a candle that is newer by more than [`REREAD`](super::REREAD) slots. This set is not
     /// stored: after a restart it has the last slots of each archived stretch.
     pub(super) unsettled: IntervalSet,
-    /// The newest candle that was in the file at the begin, or that memory has dropped.
+    /// The newest candle that was in the file at the begin, or when memory dropped it.
     pub(super) newest_stored: Option<i64>,
     /// If the exchange's clock is in doubt: the first slot that may not have ended yet.
     pub(super) doubted_from: Option<i64>,
@@ -289,7 +289,8 @@ impl Series {
             return 0;
         }
         let mut dropped = IngestCounts::default();
-        let newest = self.row_slots(slots.clone()).next_back();
+        let newest_in = |part| self.row_slots(part).next_back();
+        let newest = self.archived.within(slots.clone()).rev().find_map(newest_in);
         self.newest_stored = self.newest_stored.max(newest);
         self.store(&slots, &[], 0, &mut dropped);
         self.forgotten = self.forgotten.max(Some(slots.end));
