@@ -5,9 +5,9 @@
 //! in the items of a list as they arrive.
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
-//! names, whatever their status, and the wanted active markets of its list. If many of its markets are
-//! halted at once, as in a break of the exchange, they stay tracked. Until its first list has come, it tracks
-//! the symbols of an earlier run's list.
+//! names, whatever their status, and the wanted active markets of its list. A market that its list halts stays
+//! tracked for [`MAX_HALT`](roster::MAX_HALT). Until its first list has come, it tracks the symbols of an
+//! earlier run's list.
 //!
 //! Invariant: a list that is being read changes nothing that is served. One call of
 //! [`Catalog::refresh_list`] applies the whole list at once. [`Catalog::version`] increases if
@@ -25,7 +25,7 @@ use super::symbol::{SourceId, SymbolId};
 use crate::config::{Config, SourceChange};
 use crate::log_targets::{MARKET, quoted};
 use crate::record::{MarketInfo, MarketRules};
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use groups::EcosystemList;
 use groups::Groups;
 use roster::Roster;
@@ -284,6 +284,11 @@ impl Catalog {
         self.rosters[source.index()].staging = None;
     }
 
+    /// Stages the list in place again.
+    pub fn list_again(&mut self, source: SourceId) {
+        self.rosters[source.index()].stage_again();
+    }
+
     /// Stages one market of the list that is being read.
     pub fn list(&mut self, source: SourceId, info: MarketInfo) {
         let may_be_new = info.active;
@@ -321,11 +326,17 @@ impl Catalog {
         staging.as_ref().map(|_| ()).ok_or(EmptyList)
     }
 
-    /// Drops the few halted markets of the staged list. Keeps the markets that the list may lack by mistake,
-    /// until the next list lacks them too. `is_quoted` returns true for a symbol whose tickers still arrive.
-    pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) {
-        self.rosters[source.index()].drop_halted();
+    /// Keeps the markets that the staged list may lack by mistake, until the next list lacks them too.
+    /// `is_quoted` returns true for a symbol whose tickers still arrive. Drops the markets that are halted for
+    /// too long.
+    pub fn doubt_list(
+        &mut self,
+        source: SourceId,
+        is_quoted: impl Fn(SymbolId) -> bool,
+        now: Mono,
+    ) {
         self.rosters[source.index()].doubt(is_quoted);
+        self.rosters[source.index()].drop_halted(now);
     }
 
     /// How many markets were kept that the last list lacks. Each count is returned once.

@@ -220,7 +220,8 @@ type Listings = BTreeMap<usize, Listing>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub named: BTreeSet<usize>,
-    /// Of the others those that are listed, while they are active or the exchange has a break.
+    /// Of the others those that a list has had as active, as long as it has them. No run is as long as a halted
+    /// market stays.
     pub wanted: BTreeSet<usize>,
 }
 
@@ -230,32 +231,10 @@ impl Lately {
     }
 }
 
-/// Whether the exchange has a break: many of the markets that are tracked without a name are halted.
-fn is_break(
-    halted: impl Iterator<Item = usize>,
-    named: &BTreeSet<usize>,
-    tracked: &Listings,
-) -> Tri {
-    let unnamed = || tracked.iter().filter(|(market, _)| !named.contains(market));
-    let sure = unnamed().filter(|(_, it)| it.is_sure).count();
-    let halted = halted.filter(|market| !named.contains(market));
-    let halted: Vec<_> = halted.filter_map(|market| tracked.get(&market)).collect();
-    let surely = halted.iter().filter(|it| it.is_sure).count();
-    match (surely > 1.max(unnamed().count() / MANY), halted.len() > 1.max(sure / MANY)) {
-        (true, _) => Tri::Yes,
-        (_, true) => Tri::Maybe,
-        _ => Tri::No,
-    }
-}
-
 impl Selection {
-    fn names(&self, market: usize) -> bool {
-        self.named.contains(&market)
-    }
-
     /// Whether a market of the list is tracked.
     fn takes(&self, market: usize, active: bool) -> bool {
-        self.names(market) || active && self.wanted.contains(&market)
+        self.named.contains(&market) || active && self.wanted.contains(&market)
     }
 }
 
@@ -340,12 +319,7 @@ impl Ledger {
     pub fn select(&mut self, selection: Selection, now: u64) {
         let before = self.listed.last().cloned().flatten();
         let list = before.map(|mut list| {
-            let halted = list.iter().filter(|(_, it)| !it.active).map(|(market, _)| *market);
-            let has_break = is_break(halted, &selection.named, &list);
-            list.retain(|market, it| {
-                it.is_sure &= it.active || selection.names(*market) || has_break == Tri::Yes;
-                selection.takes(*market, it.active || has_break != Tri::No)
-            });
+            list.retain(|market, _| selection.takes(*market, true));
             list
         });
         let is_named = |market: usize| {
@@ -510,18 +484,15 @@ impl Ledger {
         let selection = self.selection.last().cloned().flatten();
         let selection = selection.unwrap_or_default();
         let before = self.listed.last().cloned().flatten();
-        // In a break of the exchange, a market stays that was tracked before, as a file may tell of an earlier
-        // run.
+        // A halted market stays that was tracked before, as a file may tell of an earlier run.
         let is_first = before.is_none();
         let before = before.unwrap_or_default();
-        let halted = list.iter().filter(|(_, active)| !active).map(|(market, _)| *market);
-        let has_break = is_break(halted, &selection.named, &before);
         let listing = |(market, active)| {
             let is_taken = selection.takes(market, active);
             let was_sure = before.get(&market).map(|it| it.is_sure);
             let may_be_known = is_first && self.remembers && selection.takes(market, true);
-            let is_sure = is_taken || was_sure == Some(true) && has_break == Tri::Yes;
-            let stays = is_taken || was_sure.is_some() && has_break != Tri::No || may_be_known;
+            let is_sure = is_taken || was_sure == Some(true);
+            let stays = is_taken || was_sure.is_some() || may_be_known;
             stays.then_some((market, Listing { active, is_listed: true, is_sure }))
         };
         let mut list: Listings = list.into_iter().filter_map(listing).collect();

@@ -11,11 +11,16 @@ use super::super::symbol::{NameMap, SymbolId, Symbols};
 use crate::config::SourceConfig;
 use crate::log_targets::{MARKET, quoted};
 use crate::record::{MarketInfo, MarketRules};
+use crate::time::Mono;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-/// A list may have been cut if it lacks more than one in this many tracked markets. The exchange has a break
-/// if more than one in this many is halted.
+/// A list may have been cut if it lacks more than one in this many tracked markets.
 const MANY: usize = 10;
+
+/// How long a halted market stays tracked: longer than a weekend with holidays. An exchange may list a market
+/// for years after its last trade. A restart begins this time anew.
+pub(super) const MAX_HALT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The most characters of a skipped market's name in the log.
 const EXAMPLE_CHARS: usize = 64;
@@ -85,6 +90,8 @@ pub(super) struct Roster {
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     pub(super) staging: Option<Staging>,
+    /// When a list first had a market as halted: markets whose listing is halted, and perhaps others.
+    halted_since: BTreeMap<SymbolId, Mono>,
     /// The markets that the last list lacked, and that are tracked nevertheless.
     doubted: BTreeSet<SymbolId>,
     /// How many of the doubted markets are not reported yet.
@@ -126,9 +133,8 @@ impl Roster {
         }
     }
 
-    /// Applies a new configuration. Listings that the configuration does not want are dropped. So are halted
-    /// markets that it does not name, unless the exchange has a break. Markets that it newly wants come with
-    /// the next list.
+    /// Applies a new configuration. Listings that the configuration does not want are dropped. Markets that
+    /// it newly wants come with the next list.
     pub(super) fn select(
         &mut self,
         source: &SourceConfig,
@@ -137,10 +143,7 @@ impl Roster {
     ) {
         let new = Roster::new(source, named);
         let wants = |symbol: &SymbolId| new.wants(symbols.name(*symbol).quote());
-        let unnamed = || self.listings.iter().filter(|(symbol, _)| !new.names(**symbol));
-        let has_break = is_break(unnamed().filter(|(_, it)| !it.active).count(), unnamed().count());
-        self.listings
-            .retain(|symbol, it| new.names(*symbol) || (it.active || has_break) && wants(symbol));
+        self.listings.retain(|symbol, _| new.names(*symbol) || wants(symbol));
         self.remembered.retain(wants);
         (self.named, self.wanted, self.staging) = (new.named, new.wanted, None);
         self.route();
@@ -191,6 +194,12 @@ impl Roster {
         }
     }
 
+    /// Stages the list in place again.
+    pub(super) fn stage_again(&mut self) {
+        let said = self.listings.keys().map(|symbol| (*symbol, None)).collect();
+        self.staging = Some(Staging { said, ..Staging::default() });
+    }
+
     /// Tracks these symbols of an earlier run's list. Symbols that this run's list already has are taken out
     /// of `symbols`: their listings are newer.
     pub(super) fn remember(&mut self, symbols: &mut Vec<SymbolId>) {
@@ -200,24 +209,6 @@ impl Roster {
             self.newly_doubted += symbols.len();
         }
         self.remembered.extend(&*symbols);
-    }
-
-    /// Takes the halted markets out of the list, as if it lacked them, unless the exchange has a break: an
-    /// exchange may list a market for years after the last trade. Named markets stay.
-    pub(super) fn drop_halted(&mut self) {
-        let Some(staging) = &mut self.staging else {
-            return;
-        };
-        let (named, listings) = (&self.named, &self.listings);
-        let is_halted = |(symbol, said): (&SymbolId, &Option<Box<Listing>>)| {
-            let listing = said.as_ref().or_else(|| listings.get(symbol));
-            !named.contains(symbol) && listing.is_some_and(|it| !it.active)
-        };
-        let halted = staging.said.iter().filter(|it| is_halted(*it)).count();
-        let tracked: BTreeSet<_> = listings.keys().chain(&self.remembered).collect();
-        if !is_break(halted, tracked.into_iter().filter(|it| !named.contains(it)).count()) {
-            staging.said.retain(|symbol, said| !is_halted((symbol, said)));
-        }
     }
 
     /// Keeps markets that the list may lack by mistake: markets whose tickers still arrive, and markets of an
@@ -241,6 +232,19 @@ impl Roster {
         self.newly_doubted = self.doubted.len();
     }
 
+    /// Takes the markets out of the list that are halted for too long. Named markets stay.
+    pub(super) fn drop_halted(&mut self, now: Mono) {
+        let Some(staging) = &mut self.staging else {
+            return;
+        };
+        staging.said.retain(|symbol, said| {
+            let listing = said.as_ref().or_else(|| self.listings.get(symbol));
+            listing.is_none_or(|it| it.active)
+                || now.since(*self.halted_since.entry(*symbol).or_insert(now)) < MAX_HALT
+                || self.named.contains(symbol)
+        });
+    }
+
     /// The symbols that this list may change.
     pub(super) fn touched_by(&self, staging: &Staging) -> BTreeSet<SymbolId> {
         let gone = self.listings.keys().copied().filter(|it| !staging.said.contains_key(it));
@@ -262,6 +266,8 @@ impl Roster {
         self.listings.retain(|symbol, _| staging.said.contains_key(symbol));
         let new = staging.said.into_iter().filter_map(|(symbol, it)| Some((symbol, it?)));
         self.listings.append(&mut new.collect());
+        let is_halted = |symbol: &SymbolId| self.listings.get(symbol).is_some_and(|it| !it.active);
+        self.halted_since.retain(|symbol, _| is_halted(symbol));
         self.route();
     }
 
@@ -303,12 +309,6 @@ impl Roster {
             );
         }
     }
-}
-
-/// True if so many of the tracked markets without a name in the configuration are halted that the exchange
-/// has a break. A single market has none.
-fn is_break(halted: usize, tracked: usize) -> bool {
-    halted > (tracked / MANY).max(1)
 }
 
 impl Staging {

@@ -2,6 +2,7 @@
 
 mod naive;
 
+use super::roster::MAX_HALT;
 use super::*;
 use crate::config::{EcosystemMarket, SourceConfig};
 use crate::market::testing::{config, decimal, info, source};
@@ -101,68 +102,53 @@ fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list() {
     assert_eq!((catalog.known().len(), catalog.take_doubted(A)), (12, 2));
     assert_eq!(catalog.take_doubted(A), 0);
     names[..10].iter().for_each(|text| catalog.list(A, info(text)));
-    catalog.doubt_list(A, |_| true);
+    catalog.doubt_list(A, |_| true, Mono::default());
     let change = end_list(&mut catalog, A, T2).expect("a usable list");
     assert_eq!(change.removed, ids[10..]);
     assert_eq!(catalog.known().len(), 10);
 }
 
 #[test]
-fn few_halted_markets_leave_and_in_a_break_of_one_exchange_the_other_one_answers() {
-    let mut config = config(vec![source("a", &["A0/X"], &["X"]), source("b", &[], &[])]);
-    let mut catalog = Catalog::new(&config);
+fn a_halted_market_stays_until_that_has_lasted_long_and_another_source_that_trades_it_answers() {
     let all: Vec<String> = (0..21).map(|at| format!("A{at}/X")).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let mut halt = |source, halted: &[&str], quoted: bool| {
-        catalog.drop_list(source);
-        for text in &all {
-            catalog.list(source, MarketInfo { active: !halted.contains(text), ..info(text) });
+    let (none, one, old) = (|| 0..0, || 20..21, || 18..20);
+    // Each list: the markets that it halts, when it comes in tenths of `MAX_HALT`, and how many markets are
+    // tracked then. The first one is named.
+    for (what, lists) in [
+        ("a market is halted", vec![(one(), 0, 21), (one(), 9, 21), (one(), 10, 20)]),
+        (
+            "a break ends in stages",
+            vec![(0..21, 0, 21), (9..21, 1, 21), (one(), 2, 21), (none(), 3, 21)],
+        ),
+        (
+            "it trades meanwhile",
+            vec![(one(), 0, 21), (none(), 5, 21), (one(), 9, 21), (one(), 18, 21)],
+        ),
+        ("some are delisted", vec![(old(), 0, 21), (old(), 10, 19), (none(), 20, 21)]),
+        ("all are", vec![(0..21, 0, 21), (0..21, 10, 1)]),
+    ] {
+        let mut catalog = catalog(&[source("a", &["A0/X"], &["X"]), source("b", &[], &[])]);
+        list(&mut catalog, A, &all, T1);
+        list(&mut catalog, B, &all, T1);
+        for (halted, tenths, tracked) in lists {
+            for (at, text) in all.iter().enumerate() {
+                catalog.list(A, MarketInfo { active: !halted.contains(&at), ..info(text) });
+            }
+            catalog.doubt_list(A, |_| true, Mono::default() + MAX_HALT * tenths / 10);
+            end_list(&mut catalog, A, T1).expect("a usable list");
+            let doubted = catalog.take_doubted(A);
+            assert_eq!((catalog.listed_by(A), doubted), (tracked, 0), "{what} {tenths}");
+            for (at, text) in all.iter().enumerate() {
+                let (symbol, is_halted) = (id(&catalog, text), halted.contains(&at));
+                let listing = catalog.listing(A, symbol);
+                assert!(listing.is_none_or(|it| it.active != is_halted), "{what} {tenths} {text}");
+                let first = if is_halted { B } else { A };
+                assert_eq!(catalog.sources_of(symbol)[0], first, "{what} {tenths} {text}");
+                assert!(catalog.active(symbol), "{what} {tenths} {text}");
+            }
         }
-        catalog.doubt_list(source, |_| quoted);
-        let change = end_list(&mut catalog, source, T1).expect("a usable list");
-        let first = |at: usize| catalog.sources_of(id(&catalog, all[at])).to_vec();
-        let active = catalog.known().iter().filter(|it| catalog.active(**it)).count();
-        (names(&catalog, &change.removed), [first(0), first(1), first(20)], active)
-    };
-    let (both, back) = (vec![A, B], vec![B, A]);
-    halt(A, &[], false);
-    halt(B, &[], false);
-    let few = [all[0], all[1], all[2]];
-    let gone = vec![all[1].to_string(), all[2].to_string()];
-    // Markets that still have tickers leave with the second list.
-    let expected = [back.clone(), both.clone(), both.clone()];
-    assert_eq!(halt(A, &few, true), (vec![], expected, 21));
-    let expected = [back.clone(), vec![B], both.clone()];
-    assert_eq!(halt(A, &few, true), (gone, expected, 21));
-    halt(A, &[], false);
-    for _ in 0..3 {
-        assert_eq!(halt(A, &all, false), (vec![], [&back, &back, &back].map(Vec::clone), 21));
     }
-    halt(B, &all, false);
-    let expected = [&both, &both, &both].map(Vec::clone);
-    assert_eq!(halt(A, &all, false), (vec![], expected, 0));
-    // In a break, a market that is named no longer stays. Afterwards, a halted one does not.
-    let mut reload = |catalog: &mut Catalog, names: &[&str]| {
-        config.sources[0].symbols = names.iter().map(|it| it.to_string()).collect();
-        let changes = [true, false].map(|markets| SourceChange::Settings { markets, route: false });
-        catalog.reconfigure(&config, &changes);
-        catalog.listed_by(A)
-    };
-    assert_eq!(reload(&mut catalog, &[]), 21);
-    reload(&mut catalog, &few);
-    for text in &all {
-        let active = !few.contains(text);
-        catalog.list_tracked(A, MarketInfo { active, ..info(text) });
-    }
-    end_list(&mut catalog, A, T1).expect("a usable list");
-    assert_eq!([&few[..1], &few].map(|few| reload(&mut catalog, few)), [19, 19]);
-    // All that were named are halted.
-    reload(&mut catalog, &all);
-    for text in &all {
-        catalog.list_tracked(A, MarketInfo { active: false, ..info(text) });
-    }
-    end_list(&mut catalog, A, T1).expect("a usable list");
-    assert_eq!(reload(&mut catalog, &[]), 21);
 }
 
 #[test]

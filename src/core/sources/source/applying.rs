@@ -44,10 +44,11 @@ impl Source {
         );
         let (task, began) = (request.task().clone(), request.began);
         if request.status() == Some(304) && request.is_conditional {
-            // The list in place still stands (RFC 9110, 15.4.5).
-            cx.market.catalog.drop_list(self.id);
+            // The list in place still stands (RFC 9110, 15.4.5). It may name a market that is halted for too
+            // long.
+            cx.market.catalog.list_again(self.id);
+            self.jobs.push([Job::RefreshList]);
             cx.stats[self.id].ok += 1;
-            self.watch_trading(cx);
             self.answered(&task, began, host, cx);
             return Ok(());
         }
@@ -318,7 +319,7 @@ impl Source {
         let Market { catalog, quotes, charts } = &mut cx.market;
         if self.replica.role().collects() {
             let is_quoted = |symbol| quotes.of(id, symbol).is_some_and(|quote| !quote.stale());
-            catalog.doubt_list(id, is_quoted);
+            catalog.doubt_list(id, is_quoted, cx.now.mono);
         }
         let is_first = !catalog.has_list(id);
         let change = catalog.refresh_list(id, cx.now.unix);
@@ -334,7 +335,14 @@ impl Source {
             cx.market.quotes.expect(id, change.added);
         }
         cx.market.quotes.arrived(id, Awaited::List);
-        self.watch_trading(cx);
+        let now = cx.now.mono;
+        if cx.market.catalog.is_halted(id) {
+            // The longer that lasts, the later the list is read again.
+            let lasts = now.since(*self.halted_since.get_or_insert(now));
+            self.list_due = now + (lasts / HALT_PARTS).clamp(LIST_RETRY, HOURLY);
+        } else {
+            self.halted_since = None;
+        }
         if is_first {
             self.begin_quotes(cx.now.mono);
             let listed = cx.market.catalog.listed_by(id);
@@ -347,17 +355,6 @@ impl Source {
         let removed = Job::DropQuotes(change.removed.into_iter());
         self.jobs.push([removed, Job::FollowNamed(named.into_iter())]);
         self.list_changed();
-    }
-
-    /// Reads the list soon again if no market of it trades. The longer that lasts, the later.
-    fn watch_trading(&mut self, cx: &Context) {
-        let now = cx.now.mono;
-        if cx.market.catalog.is_halted(self.id) {
-            let lasts = now.since(*self.halted_since.get_or_insert(now));
-            self.list_due = now + (lasts / HALT_PARTS).clamp(LIST_RETRY, HOURLY);
-        } else {
-            self.halted_since = None;
-        }
     }
 
     /// Reads the list soon again if it lacks what an earlier one had.
@@ -395,7 +392,8 @@ mod tests {
     use crate::decimal::Decimal;
     use crate::exchange::Sink;
     use crate::market::SymbolId;
-    use crate::record::Stats;
+    use crate::market::testing::info;
+    use crate::record::{MarketInfo, Stats};
     use crate::time::Now;
     use std::time::Duration;
 
@@ -521,7 +519,6 @@ mod tests {
         use crate::exchange::RefusalKind;
         use crate::interval::Stored::M1;
         use crate::market::SeriesKey;
-        use crate::market::testing::info;
         let names: Vec<String> = (0..20).map(|it| format!("A{it}/USD")).collect();
         let kind = RequestKind::Candles as usize;
         for by_reload in [false, true] {
@@ -591,16 +588,29 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_has_not_changed_is_no_failure_whatever_is_reloaded_meanwhile() {
-        let (mut source, mut cx) = listing("binance", &["A/USDT"]);
+    fn a_list_that_has_not_changed_is_no_failure_whatever_is_reloaded_and_names_no_market_halted_for_long()
+     {
+        let (mut source, mut cx) = listing("binance", &["A/USDT", "B/USDT"]);
+        let mut history = History::new(NOW);
         let mut host = Host::new(&source.profile.url);
-        source.list_tag = Some("\"x\"".into());
-        let (task, tag) = (Task::Markets, source.tag(&Task::Markets));
-        let mut request = RequestInFlight::new(&source.profile, task, None, tag, &cx);
-        let read = request.receive(b"HTTP/1.1 304 Not Modified\r\n\r\n", &mut cx);
-        assert!(read.is_ok() && request.is_complete());
-        source.reconfigure(false, false, &mut cx);
-        assert!(source.complete(Box::new(request), &mut host, &mut cx).is_ok());
+        let halted = MarketInfo { active: false, ..info("B/USDT") };
+        [info("A/USDT"), halted].into_iter().for_each(|it| cx.market.catalog.list(SOURCE, it));
+        cx.market.catalog.end_list(SOURCE).expect("a usable list");
+        source.refresh_list(&mut history, &mut cx);
+        for (days, left) in [(1, 2), (20, 1)] {
+            cx.now.mono = NOW.mono + Duration::from_secs(days * 24 * 3600);
+            source.list_tag = Some("\"x\"".into());
+            let (task, tag) = (Task::Markets, source.tag(&Task::Markets));
+            let mut request = RequestInFlight::new(&source.profile, task, None, tag, &cx);
+            let read = request.receive(b"HTTP/1.1 304 Not Modified\r\n\r\n", &mut cx);
+            assert!(read.is_ok() && request.is_complete());
+            source.reconfigure(false, false, &mut cx);
+            assert!(source.complete(Box::new(request), &mut host, &mut cx).is_ok());
+            while !source.jobs.is_empty() {
+                source.work(&mut host, &mut history, &mut cx);
+            }
+            assert_eq!(cx.market.catalog.listed_by(SOURCE), left, "{days}");
+        }
     }
 
     #[test]

@@ -10,12 +10,19 @@ struct Naive<'a> {
     is_sent: Vec<bool>,
     /// The symbols that each source tracked before its last list came.
     before: Vec<BTreeSet<String>>,
+    /// Since which of its own lists each source has halted a market.
+    halted_since: Vec<BTreeMap<String, u64>>,
+    /// The step of the last list of each source.
+    step: Vec<u64>,
     /// When each symbol was first listed, and when its shown data last changed.
     times: BTreeMap<String, [Option<UnixMs>; 2]>,
 }
 
 /// What is shown of a symbol: sources, status and rules.
 type Shown = (Vec<SourceId>, bool, MarketRules);
+
+/// For how many steps a halted market stays.
+const LONG: u64 = 8;
 
 /// Some have long names that begin alike, and some are not valid symbols.
 const SYMBOLS: [&str; 15] = [
@@ -68,15 +75,10 @@ impl Naive<'_> {
                 *slot = Some(market);
             }
         }
-        // Few halted markets are none.
-        let before = self.before[at].iter().filter(|it| !named(it)).count();
-        let is_halted = |(symbol, it): (&String, &Option<&MarketInfo>)| {
-            !named(symbol) && it.is_some_and(|it| !it.active)
-        };
-        let halted = tracked.iter().filter(|it| is_halted(*it)).count();
-        if !self.is_sent[at] && halted <= 1.max(before / 10) {
-            tracked.retain(|symbol, it| !is_halted((symbol, it)));
-        }
+        tracked.retain(|symbol, _| {
+            let since = self.halted_since[at].get(symbol).filter(|_| !self.is_sent[at]);
+            named(symbol) || since.is_none_or(|since| self.step[at] - since < LONG)
+        });
         tracked
     }
 
@@ -108,12 +110,23 @@ impl Naive<'_> {
         &mut self,
         at: usize,
         (list, is_sent): (Vec<MarketInfo>, bool),
-        now: UnixMs,
+        step: u64,
     ) -> [Vec<String>; 2] {
+        let now = UnixMs(step as i64);
         let names = |it: &Naive| it.tracked(at).into_keys().collect::<BTreeSet<String>>();
         let (before, names_before) = (self.shown(), names(self));
         (self.lists[at], self.is_sent[at]) = (Some(list), is_sent);
         self.before[at] = names_before.clone();
+        self.step[at] = step;
+        let since_before = std::mem::take(&mut self.halted_since[at]);
+        let tracked = self.tracked(at).into_iter();
+        let halted = tracked.filter(|(_, it)| it.is_some_and(|it| !it.active));
+        let since = halted.filter_map(|(symbol, _)| {
+            let since = since_before.get(&symbol).filter(|_| names_before.contains(&symbol));
+            let since = since.copied().or((!is_sent).then_some(step))?;
+            Some((symbol, since))
+        });
+        self.halted_since[at] = since.collect();
         for (text, (shown, is_listed)) in self.shown() {
             let times = self.times.entry(text.clone()).or_default();
             let is_created = is_listed && times[0].is_none();
@@ -201,7 +214,9 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
         let mut catalog = catalog(&sources);
         let (lists, times) = (vec![None, None, None], BTreeMap::new());
         let (is_sent, before) = (vec![false; 3], vec![BTreeSet::new(); 3]);
-        let mut naive = Naive { sources: &sources, lists, is_sent, before, times };
+        let (halted_since, step) = (vec![BTreeMap::new(); 3], vec![0; 3]);
+        let sources = &sources;
+        let mut naive = Naive { sources, lists, is_sent, before, halted_since, step, times };
         compare(&catalog, &naive, seed);
         for step in 0..40 {
             let at = random.below(3) as usize;
@@ -234,12 +249,13 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
                 assert_eq!(end_list(&mut catalog, id, UnixMs(step)), Err(EmptyList));
             } else {
                 if !is_sent {
-                    catalog.rosters[at].drop_halted();
+                    catalog.rosters[at]
+                        .drop_halted(Mono::default() + MAX_HALT * step as u32 / LONG as u32);
                 }
                 let change = end_list(&mut catalog, id, UnixMs(step)).expect("a usable list");
                 assert_eq!(change.skipped as usize, markets.len() - usable, "seed {seed}");
                 assert_eq!(catalog.rosters[at].newly_missing(), [], "they were told of");
-                let changes = naive.apply(at, (markets, is_sent), UnixMs(step));
+                let changes = naive.apply(at, (markets, is_sent), step as u64);
                 for (got, expected) in [change.added, change.removed].iter().zip(changes) {
                     let mut got = names(&catalog, got);
                     got.sort_unstable();
