@@ -85,7 +85,7 @@ impl Catalog {
         changes: &[SourceChange],
     ) -> Vec<(SourceId, SymbolId)> {
         let mut joining = Vec::new();
-        self.symbols.set_cap(config.limits.symbols);
+        self.symbols.cap = config.limits.symbols;
         let Catalog { symbols, rosters, .. } = self;
         // Sources come first: if the limit is reached, polled symbols matter most.
         for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {

@@ -222,12 +222,7 @@ impl Charts {
         candles: Vec<Candle>,
         now: UnixMs,
     ) {
-        let hidden = self.get(key).map(|series| series.hidden(slots.clone()));
-        let hidden: IntervalSet = hidden.into_iter().flatten().collect();
-        let slot = |candle: &Candle| key.interval.slot_of(candle.open_time);
-        let is_hidden = |candle: &Candle| hidden.covers(slot(candle)..slot(candle) + 1);
-        let candles = candles.into_iter().filter(is_hidden);
-        let reported = candles.map(|candle| Reported { candle, is_forming: false });
+        let reported = candles.into_iter().map(|candle| Reported { candle, is_forming: false });
         self.ingest(key, slots, &reported.collect::<Vec<_>>(), &Evidence::History, now, None);
     }
 

@@ -61,7 +61,9 @@ impl Series {
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
         }
-        for open in found_in(&found, &(open_from..i64::MAX)) {
+        // The file has a candle of a slot that has not ended only by a clock that was wrong.
+        let open = open_from..if *evidence == Evidence::History { open_from } else { i64::MAX };
+        for open in found_in(&found, &open) {
             self.set_open(open.slot, open.candle);
         }
         self.trim_forming();

@@ -253,11 +253,6 @@ impl Series {
         slots
     }
 
-    /// True if an answer has left out some of these slots, and nothing proves them empty.
-    pub fn is_silent(&self, slots: &Range<i64>) -> bool {
-        self.silences.within(slots).next().is_some()
-    }
-
     /// True if an answer has left out the newest of these closed slots, and nothing proves them empty. A
     /// newer slot with a candle, or an unknown one, makes it false: the next answer can then show a newer
     /// candle.

@@ -93,7 +93,8 @@ pub(super) struct Symbols {
     /// Symbols that only the history file has named. They do not count against the limit of the others, and
     /// have a limit of their own, which is as high.
     recalled: BTreeSet<SymbolId>,
-    cap: usize,
+    /// How many symbols there may be. Existing symbols above the limit stay.
+    pub(super) cap: usize,
 }
 
 /// A joined form of several symbols: `AB/C` and `A/BC`.
@@ -137,11 +138,6 @@ impl SymbolName {
 }
 
 impl Symbols {
-    /// Sets how many symbols there may be. Existing symbols above the limit stay.
-    pub(super) fn set_cap(&mut self, cap: usize) {
-        self.cap = cap.min(u32::MAX as usize);
-    }
-
     /// The number of symbols ever seen. Every [`SymbolId`] is below it.
     pub(super) fn len(&self) -> usize {
         self.names.len()

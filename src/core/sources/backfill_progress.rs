@@ -64,13 +64,8 @@ impl BackfillProgress {
         self.begins(self.was_over, now)
     }
 
-    /// Series have gone: a count begins.
-    pub fn restart(&mut self, now: Now) {
-        self.begins(true, now);
-    }
-
-    /// True if a count begins: at once, or because one is due.
-    fn begins(&mut self, at_once: bool, now: Now) -> bool {
+    /// True if a count begins: at once, as when series have gone, or because one is due.
+    pub fn begins(&mut self, at_once: bool, now: Now) -> bool {
         let begins = at_once || now.mono >= self.count_at;
         if begins {
             (self.count, self.count_at) = (Count::default(), now.mono + COUNT_EVERY);

@@ -114,23 +114,19 @@ impl Fault {
         Fault { kind, ..Fault::new(cause, code, text) }
     }
 
-    /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, the
-    /// fault says what it is.
+    /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, or in
+    /// UTF-16, the fault shows how it begins.
     pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
-        let what = match begin {
-            _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => None,
-            [] => return Fault::content("the answer is empty"),
-            [0xef, 0xbb, 0xbf, ..] => Some("text behind a byte order mark"),
-            [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [_, 0, ..] | [0, ..] => Some("text in UTF-16"),
-            _ => match begin.trim_ascii_start() {
-                [b'<', ..] => Some("a page of HTML or XML"),
-                [b'{' | b'[', ..] | [] => None,
-                _ => Some("plain text"),
-            },
-        };
-        if let Some(what) = what {
-            let begin = begin.escape_ascii();
-            return Fault::content(format!("the answer is {what}, which begins with \"{begin}\""));
+        match begin.trim_ascii_start() {
+            _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => {}
+            _ if begin.is_empty() => return Fault::content("the answer is empty"),
+            [b'{' | b'[', ..] | [] if !begin.contains(&0) => {}
+            _ => {
+                let begin = begin.escape_ascii();
+                return Fault::content(format!(
+                    "the answer is not JSON, it begins with \"{begin}\""
+                ));
+            }
         }
         let fault = match &error {
             ReadError::Refused { code, kind, .. } => {
@@ -298,23 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_told_as_what_it_is() {
+    fn of_what_is_not_json_the_begin_is_told() {
         let check = |begin: &[u8], expected: &str| {
             let error = ReadError::CutShort;
             assert_eq!(Fault::body(error.clone(), begin, None).to_string(), expected);
         };
         check(b"", "the answer is empty");
-        let page = "the answer is a page of HTML or XML, which begins with \"\\n<html>\"";
-        check(b"\n<html>", page);
-        let mark =
-            "the answer is text behind a byte order mark, which begins with \"\\xef\\xbb\\xbf{\"";
-        check(b"\xef\xbb\xbf{", mark);
-        check(
-            b"\xff\xfe{\0",
-            "the answer is text in UTF-16, which begins with \"\\xff\\xfe{\\x00\"",
-        );
-        check(b"{\0", "the answer is text in UTF-16, which begins with \"{\\x00\"");
-        check(b"Sorry", "the answer is plain text, which begins with \"Sorry\"");
+        check(b"\n<html>", "the answer is not JSON, it begins with \"\\n<html>\"");
+        check(b"\xef\xbb\xbf{", "the answer is not JSON, it begins with \"\\xef\\xbb\\xbf{\"");
+        check(b"{\0", "the answer is not JSON, it begins with \"{\\x00\"");
         check(b" {", &ReadError::CutShort.to_string());
     }
 }

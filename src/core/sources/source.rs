@@ -374,7 +374,7 @@ impl Source {
         let are_none = [self.candles.series().next().is_none(), self.round.next_stats().is_none()];
         let kinds = [RequestKind::Candles, RequestKind::Stats].into_iter().zip(are_none);
         kinds.filter(|it| it.1).for_each(|(kind, _)| self.failures.forget_kind(kind, cx));
-        self.progress.restart(cx.now);
+        self.progress.begins(true, cx.now);
         self.jobs.push([Job::Count]);
     }
 

@@ -588,8 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_has_not_changed_is_no_failure_whatever_is_reloaded_and_names_no_market_halted_for_long()
-     {
+    fn an_unchanged_list_is_no_failure_after_a_reload_and_drops_what_is_halted_for_long() {
         let (mut source, mut cx) = listing("binance", &["A/USDT", "B/USDT"]);
         let mut history = History::new(NOW);
         let mut host = Host::new(&source.profile.url);
