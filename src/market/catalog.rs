@@ -5,9 +5,9 @@
 //! in the items of a list as they arrive.
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
-//! names, whatever their status, and the wanted active markets of its list. A market that its list halts stays
-//! tracked for [`MAX_HALT`](roster::MAX_HALT). Until its first list has come, it tracks the symbols of an
-//! earlier run's list.
+//! names, whatever their status, and the wanted active markets of its list. A market that its list halts
+//! stays tracked for [`MAX_HALT`](roster::MAX_HALT). Until its first list has come, it tracks the symbols of
+//! an earlier run's list.
 //!
 //! Invariant: a list that is being read changes nothing that is served. One call of
 //! [`Catalog::refresh_list`] applies the whole list at once. [`Catalog::version`] increases if
@@ -271,7 +271,9 @@ impl Catalog {
 
     /// True if no market of a source trades now. A source that lists none of its named symbols is not halted.
     pub fn is_halted(&self, source: SourceId) -> bool {
-        self.rosters[source.index()].is_halted()
+        let Roster { wanted, listings, .. } = &self.rosters[source.index()];
+        let wants_others = wanted.as_ref().is_none_or(|assets| !assets.is_empty());
+        (wants_others || !listings.is_empty()) && listings.values().all(|it| !it.active)
     }
 
     /// True if a list of this source was ever applied.
@@ -286,7 +288,10 @@ impl Catalog {
 
     /// Stages the list in place again.
     pub fn list_again(&mut self, source: SourceId) {
-        self.rosters[source.index()].stage_again();
+        self.drop_list(source);
+        let roster = &mut self.rosters[source.index()];
+        let said = roster.listings.keys().map(|symbol| (*symbol, None)).collect();
+        roster.staging().said = said;
     }
 
     /// Stages one market of the list that is being read.
@@ -327,16 +332,11 @@ impl Catalog {
     }
 
     /// Keeps the markets that the staged list may lack by mistake, until the next list lacks them too.
-    /// `is_quoted` returns true for a symbol whose tickers still arrive. Drops the markets that are halted for
-    /// too long.
-    pub fn doubt_list(
-        &mut self,
-        source: SourceId,
-        is_quoted: impl Fn(SymbolId) -> bool,
-        now: Mono,
-    ) {
-        self.rosters[source.index()].doubt(is_quoted);
-        self.rosters[source.index()].drop_halted(now);
+    /// `is_quoted` returns true for a symbol whose tickers still arrive. Drops the markets that are halted
+    /// for too long.
+    pub fn doubt_list(&mut self, id: SourceId, now: Mono, is_quoted: impl Fn(SymbolId) -> bool) {
+        self.rosters[id.index()].doubt(is_quoted);
+        self.rosters[id.index()].drop_halted(now);
     }
 
     /// How many markets were kept that the last list lacks. Each count is returned once.

@@ -220,8 +220,8 @@ type Listings = BTreeMap<usize, Listing>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub named: BTreeSet<usize>,
-    /// Of the others those that a list has had as active, as long as it has them. No run is as long as a halted
-    /// market stays.
+    /// Of the others those that a list has had as active, as long as it has them. No run is as long as a
+    /// halted market stays.
     pub wanted: BTreeSet<usize>,
 }
 

@@ -114,8 +114,8 @@ impl Fault {
         Fault { kind, ..Fault::new(cause, code, text) }
     }
 
-    /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, or in
-    /// UTF-16, the fault shows how it begins.
+    /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, or
+    /// in UTF-16, the fault shows how it begins.
     pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
         match begin.trim_ascii_start() {
             _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => {}

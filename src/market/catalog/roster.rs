@@ -83,7 +83,7 @@ pub(super) struct Roster {
     pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
     /// Markets quoted in these assets are tracked besides the named ones, once a list has them as active.
     /// `None`: all markets.
-    wanted: Option<Vec<String>>,
+    pub(super) wanted: Option<Vec<String>>,
     pub(super) listings: BTreeMap<SymbolId, Box<Listing>>,
     /// From ticker ids to symbols.
     pub(super) routes: NameMap<Box<str>, SymbolId>,
@@ -103,7 +103,7 @@ pub(super) struct Roster {
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     /// What the list says of each tracked market in it. `None`: the same as the list before.
-    said: BTreeMap<SymbolId, Option<Box<Listing>>>,
+    pub(super) said: BTreeMap<SymbolId, Option<Box<Listing>>>,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
     /// What the list changes. Until it is applied, only `skipped` and `over_cap` are known.
@@ -173,11 +173,6 @@ impl Roster {
         self.wanted.as_ref().is_none_or(is_wanted)
     }
 
-    pub(super) fn is_halted(&self) -> bool {
-        let wants_others = self.wanted.as_ref().is_none_or(|assets| !assets.is_empty());
-        (wants_others || !self.listings.is_empty()) && self.listings.values().all(|it| !it.active)
-    }
-
     /// The list that is being read, started now if there is none.
     pub(super) fn staging(&mut self) -> &mut Staging {
         self.staging.get_or_insert_default()
@@ -192,12 +187,6 @@ impl Roster {
         if first.is_none_or(|first| !first.active && listing.active) {
             said.insert(symbol, (before != Some(&listing)).then(|| Box::new(listing)));
         }
-    }
-
-    /// Stages the list in place again.
-    pub(super) fn stage_again(&mut self) {
-        let said = self.listings.keys().map(|symbol| (*symbol, None)).collect();
-        self.staging = Some(Staging { said, ..Staging::default() });
     }
 
     /// Tracks these symbols of an earlier run's list. Symbols that this run's list already has are taken out

@@ -102,7 +102,7 @@ fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list() {
     assert_eq!((catalog.known().len(), catalog.take_doubted(A)), (12, 2));
     assert_eq!(catalog.take_doubted(A), 0);
     names[..10].iter().for_each(|text| catalog.list(A, info(text)));
-    catalog.doubt_list(A, |_| true, Mono::default());
+    catalog.doubt_list(A, Mono::default(), |_| true);
     let change = end_list(&mut catalog, A, T2).expect("a usable list");
     assert_eq!(change.removed, ids[10..]);
     assert_eq!(catalog.known().len(), 10);
@@ -135,7 +135,7 @@ fn a_halted_market_stays_until_that_has_lasted_long_and_another_source_that_trad
             for (at, text) in all.iter().enumerate() {
                 catalog.list(A, MarketInfo { active: !halted.contains(&at), ..info(text) });
             }
-            catalog.doubt_list(A, |_| true, Mono::default() + MAX_HALT * tenths / 10);
+            catalog.doubt_list(A, Mono::default() + MAX_HALT * tenths / 10, |_| true);
             end_list(&mut catalog, A, T1).expect("a usable list");
             let doubted = catalog.take_doubted(A);
             assert_eq!((catalog.listed_by(A), doubted), (tracked, 0), "{what} {tenths}");

@@ -319,7 +319,7 @@ impl Source {
         let Market { catalog, quotes, charts } = &mut cx.market;
         if self.replica.role().collects() {
             let is_quoted = |symbol| quotes.of(id, symbol).is_some_and(|quote| !quote.stale());
-            catalog.doubt_list(id, is_quoted, cx.now.mono);
+            catalog.doubt_list(id, cx.now.mono, is_quoted);
         }
         let is_first = !catalog.has_list(id);
         let change = catalog.refresh_list(id, cx.now.unix);
