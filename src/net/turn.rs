@@ -85,14 +85,16 @@ impl Driver {
             self.dispatch(event, now);
             count += 1;
         }
-        self.accept(now);
-        if take(&mut self.is_stopping) {
-            self.accept_arrived(now);
-            self.serve_arrived(now);
+        // A marketd that stops serves each client that has arrived, however long this takes: a request that
+        // has arrived gets its response. Of each client, as much is read as in any turn.
+        let stops = take(&mut self.is_stopping);
+        let budget = if stops { Duration::MAX } else { TURN_BUDGET };
+        self.accept(stops, now);
+        self.serve_clients(|queues| &mut queues.hot, budget, now);
+        self.serve_clients(|queues| &mut queues.bulk, budget, now);
+        if stops {
             self.core.shut_down(now);
         }
-        self.serve_clients(|queues| &mut queues.hot, now);
-        self.serve_clients(|queues| &mut queues.bulk, now);
         if let Some(until) = self.catches_up_until {
             // The poller has more events if it returned as many as it can.
             let has_more = count == EVENTS || self.has_clients() || self.next_work().is_some();
@@ -197,91 +199,74 @@ impl Driver {
         }
     }
 
-    /// Serves the clients of a queue in order, at least one, until the turn's budget is used up. The others
+    /// Serves the clients of a queue in order, at least one, until the turn has taken `budget`. The others
     /// stay in the queue.
-    fn serve_clients(&mut self, queue: fn(&mut ConnectionQueues) -> &mut VecDeque<Key>, now: Now) {
+    fn serve_clients(
+        &mut self,
+        queue: fn(&mut ConnectionQueues) -> &mut VecDeque<Key>,
+        budget: Duration,
+        now: Now,
+    ) {
         for _ in 0..queue(&mut self.queues).len() {
             if let Some(key) = queue(&mut self.queues).pop_front() {
                 self.pump(key, CLIENT_BYTES, now);
             }
-            if self.has_taken(TURN_BUDGET, now) {
+            if self.has_taken(budget, now) {
                 break;
             }
         }
     }
 
-    /// Serves each client in a queue once, however long this takes, because marketd stops: a request that has
-    /// arrived gets its response. Of each client, as much is read as in any turn.
-    fn serve_arrived(&mut self, now: Now) {
-        while let Some(key) = self.queues.new.pop_front() {
-            self.serve_new(key, now);
-        }
-        // A client that has more to send joins its queue again.
-        let (hot, bulk) = (take(&mut self.queues.hot), take(&mut self.queues.bulk));
-        hot.into_iter().chain(bulk).for_each(|key| self.pump(key, CLIENT_BYTES, now));
-    }
-
     /// Accepts a bounded number of connections, for a bounded time. Then serves each new connection before
     /// registering it with the poller, so that a connection that closes after a single request is mostly
     /// never registered. Reading comes after all accepts, so that the requests have time to arrive.
-    fn accept(&mut self, now: Now) {
-        if !self.accepting && self.queues.new.is_empty() {
+    ///
+    /// A marketd that stops accepts what the kernel has queued, however long this takes, and closes the
+    /// listeners: the kernel would reset these connections.
+    fn accept(&mut self, stops: bool, now: Now) {
+        if stops {
+            self.listeners.iter_mut().for_each(|listener| listener.ready = true);
+        } else if !self.accepting && self.queues.new.is_empty() {
             return;
         }
         // Each listener gets the same share, so that a flood at one keeps nobody out of another. Once the
         // time is used up, each further listener gets one connection.
-        let share = self.accepts.saturating_sub(self.queues.new.len());
+        let (share, budget) = match stops {
+            true => (BACKLOG as usize, Duration::MAX),
+            false => (self.accepts.saturating_sub(self.queues.new.len()), ACCEPT_BUDGET),
+        };
         for at in 0..self.listeners.len() {
             let mut left = share;
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
                 self.pace.add(ACCEPT);
-                self.accept_one(at, now);
-                if self.has_taken(ACCEPT_BUDGET, now) {
+                let service = self.listeners[at].service;
+                let accepted = self.listeners[at].accept(now.mono);
+                // If the core cannot even send a refusal, the connection is closed at once.
+                if let Some((stream, peer)) = accepted
+                    && let Some(key) = self.core.accept(peer, service, now)
+                {
+                    self.add(key, NetConnection::open(stream, key));
+                    self.queues.new.push_back(key);
+                }
+                if self.has_taken(budget, now) {
                     break;
                 }
             }
         }
+        if stops {
+            self.listeners.clear();
+        }
         let has_more = |l: &Listener| l.ready || l.resting.is_some();
         self.accepting = self.listeners.iter().any(has_more);
         while let Some(key) = self.queues.new.pop_front() {
-            self.serve_new(key, now);
-            if self.has_taken(ACCEPT_BUDGET, now) {
+            self.pump(key, CLIENT_BYTES, now);
+            self.carry_out(now);
+            self.register(key, now);
+            if self.has_taken(budget, now) {
                 return;
             }
         }
-    }
-
-    /// Accepts one connection of a listener, which is due.
-    fn accept_one(&mut self, at: usize, now: Now) {
-        let service = self.listeners[at].service;
-        let accepted = self.listeners[at].accept(now.mono);
-        // If the core cannot even send a refusal, the connection is closed at once.
-        if let Some((stream, peer)) = accepted
-            && let Some(key) = self.core.accept(peer, service, now)
-        {
-            self.add(key, NetConnection::accepted(stream, key));
-            self.queues.new.push_back(key);
-        }
-    }
-
-    /// Accepts what the kernel has queued, however long this takes, and closes the listeners, because marketd
-    /// stops: the kernel would reset these connections.
-    fn accept_arrived(&mut self, now: Now) {
-        for at in 0..self.listeners.len() {
-            self.listeners[at].ready = true;
-            let mut left = 0..BACKLOG;
-            while self.listeners[at].is_due(now.mono) && left.next().is_some() {
-                self.accept_one(at, now);
-            }
-        }
-        self.listeners.clear();
-    }
-
-    fn serve_new(&mut self, key: Key, now: Now) {
-        self.pump(key, CLIENT_BYTES, now);
-        self.carry_out(now);
-        self.register(key, now);
     }
 
     /// Registers a connection that is still open after its first turn.
