@@ -152,7 +152,7 @@ fn each_fault_of_a_certificate_has_its_own_words() {
     let of = |authority: &Authority, name, validity| authority.identity(&[name], validity);
     check(
         of(&ours, "other.test", Validity::Now),
-        "the certificate is not for 127.0.0.1, but for other.test",
+        "bad certificate: certificate not valid for name",
         "BadCertificate",
     );
     check(

@@ -233,6 +233,8 @@ impl fmt::Display for Broken {
     }
 }
 
+impl std::error::Error for Broken {}
+
 named! {
     /// Why a client's connection ended, by the name that metrics use.
     pub enum CloseReason {

@@ -54,9 +54,9 @@ enum State {
 }
 
 impl NetConnection {
-    /// A client's connection that was just accepted.
-    pub fn accepted(stream: TcpStream, key: Key) -> NetConnection {
-        NetConnection::new(Socket::accepted(stream), State::Open, key)
+    /// A connection that is open. It counts as ready.
+    pub fn open(stream: TcpStream, key: Key) -> NetConnection {
+        NetConnection::new(Socket::open(stream), State::Open, key)
     }
 
     /// Starts to connect to an exchange.
@@ -143,19 +143,17 @@ impl NetConnection {
     /// Writes at most `most` bytes of `outgoing`, which is not empty. Returns how many were written; 0 if the
     /// socket would block.
     pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Result<usize, Broken> {
-        let written = match (&mut self.session, outgoing.whole()) {
-            (None, Some(bytes)) => self.socket.write(&bytes[..bytes.len().min(most)]),
-            (None, None) => self.write_pieces(outgoing, most),
-            (Some(session), whole) => {
-                let mut first = whole.unwrap_or_default();
-                if whole.is_none() {
-                    outgoing.each(|piece| {
-                        first = piece;
-                        false
-                    });
-                }
-                return session.write(&mut self.socket, first);
-            }
+        if let Some(session) = &mut self.session {
+            let mut first = &[][..];
+            outgoing.each(|piece| {
+                first = piece;
+                false
+            });
+            return session.write(&mut self.socket, first);
+        }
+        let written = match outgoing.whole() {
+            Some(bytes) => self.socket.write(&bytes[..bytes.len().min(most)]),
+            None => self.write_pieces(outgoing, most),
         };
         match written {
             Ok(0) => Err(Broken::Io(ErrorKind::WriteZero)),
@@ -214,8 +212,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket that was just accepted. It counts as ready.
-    pub fn accepted(stream: TcpStream) -> Socket {
+    /// A socket that is open. It counts as ready.
+    pub fn open(stream: TcpStream) -> Socket {
         Socket { stream, readable: true, writable: true, read_closed: false, is_dead: false }
     }
 
@@ -225,7 +223,7 @@ impl Socket {
         // A request is one write, which TCP would otherwise delay. A failure only costs time.
         let _ = stream.set_nodelay(true);
         sockopt::limit_unacknowledged(&stream, Duration::ZERO);
-        Ok(Socket { readable: false, writable: false, ..Socket::accepted(stream) })
+        Ok(Socket { readable: false, writable: false, ..Socket::open(stream) })
     }
 
     /// Registers the socket with the poller, once, for both directions.
@@ -264,54 +262,39 @@ impl Socket {
     pub fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
-
-    fn try_write(
-        &mut self,
-        mut write: impl FnMut(&mut TcpStream) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        loop {
-            match write(&mut self.stream) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Ok(count) => return Ok(count),
-                Err(error) => return Err(failed(error, &mut self.writable)),
-            }
-        }
-    }
 }
 
-/// Returns the error of a call. After `WouldBlock`, the socket is not ready any more.
+/// Returns the error of a call. After `WouldBlock`, the socket is not ready any more. An interrupted call
+/// becomes a `WouldBlock` of a socket that stays ready, so that the caller tries it again.
 #[cold]
 fn failed(error: io::Error, ready: &mut bool) -> io::Error {
     *ready &= error.kind() != ErrorKind::WouldBlock;
-    error
+    match error.kind() {
+        ErrorKind::Interrupted => ErrorKind::WouldBlock.into(),
+        _ => error,
+    }
 }
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.stream.read(buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Ok(count) => {
-                    // A short read has drained the socket, so another call is not needed. Exceptions are
-                    // urgent data (tcp(7)) and passed descriptors (unix(7)), which HTTP does not use. A
-                    // client that sends them waits until its next bytes come.
-                    let drained = count < buffer.len() && !self.read_closed;
-                    self.readable &= count > 0 && !drained;
-                    return Ok(count);
-                }
-                Err(error) => return Err(failed(error, &mut self.readable)),
-            }
-        }
+        let read = self.stream.read(buffer);
+        let count = read.map_err(|error| failed(error, &mut self.readable))?;
+        // A short read has drained the socket, so another call is not needed. Exceptions are urgent data
+        // (tcp(7)) and passed descriptors (unix(7)), which HTTP does not use. A client that sends them waits
+        // until its next bytes come.
+        let drained = count < buffer.len() && !self.read_closed;
+        self.readable &= count > 0 && !drained;
+        Ok(count)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.try_write(|stream| stream.write(bytes))
+        self.stream.write(bytes).map_err(|error| failed(error, &mut self.writable))
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.try_write(|stream| stream.write_vectored(pieces))
+        self.stream.write_vectored(pieces).map_err(|error| failed(error, &mut self.writable))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -382,11 +365,3 @@ pub trait Session: fmt::Debug {
 /// Opens a session with a peer. The peer must have a certificate for this host, which is a name or
 /// an address.
 pub type Opener = Box<dyn Fn(&str) -> Result<Box<dyn Session>, Broken>>;
-
-/// A connection that blocks, with TLS or without.
-pub trait Stream: Read + Write {}
-
-impl<T: Read + Write> Stream for T {}
-
-/// Opens a TLS session with the host of this name over a socket that blocks.
-pub type BlockingOpener = Box<dyn Fn(&str, std::net::TcpStream) -> Result<Box<dyn Stream>, String>>;

@@ -381,7 +381,7 @@ mod tests {
             stream.set_nonblocking(true).expect("a socket");
             let stream = TcpStream::from_std(stream);
             let key = Key::from_token(token);
-            let mut conn = NetConnection::accepted(stream, key);
+            let mut conn = NetConnection::open(stream, key);
             conn.socket.register(poll.registry(), key.token()).expect("registered");
             (client, conn)
         };

@@ -2,15 +2,16 @@
 //!
 //! Each request has its own connection. The client follows no redirects and uses no proxy.
 
-use super::connection::{BlockingOpener, Stream};
+use super::connection::{NetConnection, Opener, Progress, Transfer};
 use super::tls;
 use crate::config::{Config, Limits, Url};
 use crate::http::{
     BodyReader, Encoding, decompress, parse_response, read_current_date, write_request,
 };
-use crate::time::{Clock, Now, UnixMs};
+use crate::table::Key;
+use crate::time::{Clock, Mono, Now, UnixMs};
 use std::error::Error;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub struct Fetched {
 
 /// Sends requests.
 pub struct Fetcher {
-    tls: BlockingOpener,
+    tls: Opener,
     clock: Clock,
     limits: Limits,
 }
@@ -41,7 +42,7 @@ impl Fetcher {
     /// A client. The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
         let clock = Clock::new();
-        let tls = tls::blocking_opener(config, clock)?;
+        let tls = tls::opener(config, clock)?;
         Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 
@@ -66,20 +67,26 @@ impl Fetcher {
         timeout: Duration,
     ) -> Result<Fetched, Box<dyn Error>> {
         let sent = self.clock.now();
-        let socket = connect(url, timeout).map_err(|why| format!("{}: {why}", url.authority()))?;
-        socket.set_read_timeout(Some(timeout))?;
-        socket.set_write_timeout(Some(timeout))?;
-        let mut stream: Box<dyn Stream> =
-            if url.is_tls() { (self.tls)(&url.host, socket)? } else { Box::new(socket) };
+        let by = sent.mono + timeout;
+        let mut conn = self.open(url, timeout, by)?;
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target, key);
-        stream.write_all(&request)?;
-        // Appends the next bytes. Returns false at the end.
-        let mut read = |bytes: &mut Vec<u8>| match self.clock.now().mono.since(sent.mono) > timeout
-        {
-            true => Err(io::Error::other("the response took too long")),
-            false => read_more(&mut *stream, bytes),
+        let mut written = 0;
+        while written < request.len() {
+            self.await_ready(&mut conn, by)?;
+            written += conn.write(request[written..].into(), usize::MAX)?;
+        }
+        // Appends the next bytes, if any have come. Returns false at the end.
+        let mut read = |bytes: &mut Vec<u8>| -> Result<bool, Box<dyn Error>> {
+            let mut buffer = [0; 16 * 1024];
+            self.await_ready(&mut conn, by)?;
+            match conn.read(&mut buffer)? {
+                Transfer::Bytes(count) => bytes.extend_from_slice(&buffer[..count]),
+                Transfer::Inner(_) => {}
+                Transfer::End => return Ok(false),
+            }
+            Ok(true)
         };
         let mut bytes = Vec::new();
         let most = self.limits.upstream_head_bytes;
@@ -117,6 +124,36 @@ impl Fetcher {
         let took = self.clock.now().mono.since(sent.mono);
         Ok(Fetched { status: head.status, field, date, body, sent, took })
     }
+
+    /// Opens a connection whose socket blocks.
+    fn open(
+        &self,
+        url: &Url,
+        timeout: Duration,
+        by: Mono,
+    ) -> Result<NetConnection, Box<dyn Error>> {
+        let socket = connect(url, timeout).map_err(|why| format!("{}: {why}", url.authority()))?;
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))?;
+        let stream = mio::net::TcpStream::from_std(socket);
+        let mut conn = NetConnection::open(stream, Key::from_token(0));
+        if url.is_tls() {
+            conn.secure((self.tls)(&url.host)?);
+            while conn.progress()? != Progress::Secured {
+                self.await_ready(&mut conn, by)?;
+            }
+        }
+        Ok(conn)
+    }
+
+    /// Lets the connection use its socket, until `by`: a socket that blocks is always ready.
+    fn await_ready(&self, conn: &mut NetConnection, by: Mono) -> io::Result<()> {
+        (conn.socket.readable, conn.socket.writable) = (true, true);
+        match self.clock.now().mono > by {
+            true => Err(io::Error::other("the response took too long")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Connects to the first address of a host that accepts. Waits up to `timeout` for each address.
@@ -129,18 +166,4 @@ pub fn connect(url: &Url, timeout: Duration) -> io::Result<TcpStream> {
         }
     }
     Err(last)
-}
-
-/// Appends the next bytes of the stream. Returns false at the end.
-fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> io::Result<bool> {
-    let mut buffer = [0; 16 * 1024];
-    match stream.read(&mut buffer) {
-        Ok(count) => {
-            bytes.extend_from_slice(&buffer[..count]);
-            Ok(count > 0)
-        }
-        // The peer has closed without close_notify.
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
 }

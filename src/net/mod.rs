@@ -46,19 +46,13 @@ mod tls;
 /// Opens no TLS sessions. The configuration refuses every https address in a build without TLS.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    use super::connection::{BlockingOpener, Opener};
+    use super::connection::Opener;
     use crate::config::Config;
     use crate::core::Broken;
     use crate::time::Clock;
 
-    const WHY: &str = "this build cannot speak https";
-
     pub fn opener(_: &Config, _: Clock) -> Result<Opener, String> {
-        Ok(Box::new(|_| Err(Broken::Text(WHY.into()))))
-    }
-
-    pub fn blocking_opener(_: &Config, _: Clock) -> Result<BlockingOpener, String> {
-        Ok(Box::new(|_, _| Err(WHY.to_string())))
+        Ok(Box::new(|_| Err(Broken::Text("this build cannot speak https".into()))))
     }
 }
 mod turn;

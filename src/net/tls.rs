@@ -12,7 +12,7 @@
 //!
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
-use super::connection::{BlockingOpener, Opener, Progress, Session, Socket, Transfer};
+use super::connection::{Opener, Progress, Session, Socket, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -20,7 +20,7 @@ use rustls::client::ClientConnection;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -30,35 +30,12 @@ use std::time::Duration;
 /// largest record (RFC 8446, 5.2).
 const RECORD: usize = 5 + 16 * 1024 + 256;
 
-/// Names of a wrong certificate that the error lists.
-const NAMES_SHOWN: usize = 3;
-
 /// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// Makes the opener of sessions. The error says what is wrong with `tls.caFile`.
+/// Makes the opener of sessions. They share one configuration with the trusted certificates, which are parsed
+/// here. The error says what is wrong with `tls.caFile`.
 pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
-    let connect = connector(config, clock)?;
-    Ok(Box::new(move |host| {
-        Ok(Box::new(TlsSession { conn: connect(host)?, held: 0, ended: false }))
-    }))
-}
-
-/// Makes the opener of sessions over blocking sockets.
-pub fn blocking_opener(config: &Config, clock: Clock) -> Result<BlockingOpener, String> {
-    let connect = connector(config, clock)?;
-    Ok(Box::new(move |host, socket| {
-        let conn = connect(host).map_err(|broken| broken.to_string())?;
-        Ok(Box::new(StreamOwned::new(conn, socket)))
-    }))
-}
-
-/// Makes a function that begins sessions. They share one configuration with the trusted certificates, which
-/// are parsed here.
-fn connector(
-    config: &Config,
-    clock: Clock,
-) -> Result<impl Fn(&str) -> Result<ClientConnection, Broken> + use<>, String> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let file = config.tls.ca_file.as_deref().unwrap_or_default();
     let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
@@ -80,12 +57,13 @@ fn connector(
         .with_no_client_auth();
     shared.alpn_protocols = vec![b"http/1.1".to_vec()];
     let shared = Arc::new(shared);
-    Ok(move |host: &str| {
+    Ok(Box::new(move |host| {
         let name = ServerName::try_from(host.to_string())
             .map_err(|_| Broken::Text(format!("invalid host name {host:?}").into()))?;
-        ClientConnection::new(Arc::clone(&shared), name)
-            .map_err(|error| Broken::Text(message_of(&error).into()))
-    })
+        let conn = ClientConnection::new(Arc::clone(&shared), name)
+            .map_err(|error| Broken::Text(message_of(&error).into()))?;
+        Ok(Box::new(TlsSession { conn, held: 0, ended: false }))
+    }))
 }
 
 /// The clock in the form that the library needs.
@@ -229,14 +207,6 @@ fn message_of(error: &Error) -> String {
 fn certificate_message(error: &CertificateError) -> String {
     let time = |time: &UnixTime| UnixMs(i64::try_from(time.as_secs()).unwrap_or(0) * 1000);
     match error {
-        CertificateError::NotValidForNameContext { expected, presented } => {
-            let names: Vec<&str> = presented.iter().map(|it| inner(it)).collect();
-            let more = if names.len() > NAMES_SHOWN { ", ..." } else { "" };
-            let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
-            let shown = if shown.is_empty() { "nobody" } else { &shown };
-            let expected = expected.to_str();
-            format!("the certificate is not for {expected}, but for {shown}{more}")
-        }
         CertificateError::UnknownIssuer => "the certificate's issuer is unknown (tls.caFile adds \
                                             trusted issuers)"
             .into(),
@@ -254,45 +224,6 @@ fn certificate_message(error: &CertificateError) -> String {
             "expected a server certificate issued by a CA, found a CA's own or a self-signed one"
                 .into()
         }
-        CertificateError::Other(other) => {
-            format!("bad certificate: {}", words(&other.0.to_string()))
-        }
-        error => format!("bad certificate: {}", words(&format!("{error:?}"))),
-    }
-}
-
-/// The words of an error's name in the library: `path len constraint violated`. The rest of the text is for
-/// programmers.
-fn words(name: &str) -> String {
-    let name = name.chars().take_while(char::is_ascii_alphanumeric);
-    let mut words = String::new();
-    for char in name {
-        if char.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(char.to_ascii_lowercase());
-    }
-    words.trim_end_matches(" context").to_string()
-}
-
-/// The text in quotes in `DnsName("a.com")`.
-fn inner(name: &str) -> &str {
-    let inner = name.split_once('(').map_or(name, |(_, rest)| rest);
-    inner.trim_end_matches(')').trim_matches('"')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_the_library_are_told_in_words() {
-        let check = |error: CertificateError, expected: &str| {
-            assert_eq!(certificate_message(&error), format!("bad certificate: {expected}"));
-        };
-        check(CertificateError::BadSignature, "bad signature");
-        check(CertificateError::UnhandledCriticalExtension, "unhandled critical extension");
-        assert_eq!(words("PathLenConstraintViolated"), "path len constraint violated");
-        assert_eq!(words("InvalidPurposeContext { required: x }"), "invalid purpose");
+        error => format!("bad certificate: {error}"),
     }
 }
