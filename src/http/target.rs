@@ -92,7 +92,9 @@ fn port_of(text: &[u8]) -> Option<&[u8]> {
     let rest = match text {
         [b'[', literal @ ..] => {
             let (address, rest) = literal.split_at(memchr(b']', literal)?);
-            is_literal(address).then_some(&rest[1..])?
+            let text = str::from_utf8(address).unwrap_or_default();
+            let is_literal = text.parse::<Ipv6Addr>().is_ok() || is_future(address);
+            is_literal.then_some(&rest[1..])?
         }
         _ => behind_name(text),
     };
@@ -101,7 +103,8 @@ fn port_of(text: &[u8]) -> Option<&[u8]> {
         [b':', port @ ..] if rest.len() < text.len() => port,
         _ => return None,
     };
-    is_port(port).then_some(port)
+    // An empty one means the default port.
+    (port.is_empty() || digits::<u16>(port).is_some()).then_some(port)
 }
 
 /// The rest of the text after the host name at its beginning. In a name, two hexadecimal digits follow each
@@ -119,12 +122,6 @@ fn behind_name(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// True for an IP address as it is in brackets: IPv6 or a future version.
-fn is_literal(address: &[u8]) -> bool {
-    let text = str::from_utf8(address).unwrap_or_default();
-    text.parse::<Ipv6Addr>().is_ok() || is_future(address)
-}
-
 /// True for `v1.something`: an address of a future version (RFC 3986, IPvFuture).
 fn is_future(address: &[u8]) -> bool {
     let [b'v' | b'V', rest @ ..] = address else {
@@ -133,11 +130,6 @@ fn is_future(address: &[u8]) -> bool {
     let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let is_text = |text: &[u8]| text.iter().all(|&byte| is_host_name(byte) || byte == b':');
     matches!(&rest[hex..], [b'.', text @ ..] if hex > 0 && !text.is_empty() && is_text(text))
-}
-
-/// True for a number up to 65535. It may be empty, which means the default port.
-fn is_port(port: &[u8]) -> bool {
-    port.is_empty() || digits::<u16>(port).is_some()
 }
 
 /// A `%` without two hexadecimal digits, or an escaped control byte.
@@ -154,13 +146,10 @@ pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
 /// (RFC 3986, 6.2.2.2). Other escapes stay, so that each segment can be decoded later. A path with an invalid
 /// escape is returned as it is.
 pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
+    // RFC 3986, 2.3.
+    let is_unreserved = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let unreserved = |byte: Option<u8>| Ok(byte.map(Some).ok_or(BadEscape)?.filter(is_unreserved));
     unescape(raw, unreserved).unwrap_or(Cow::Borrowed(raw))
-}
-
-/// True for unreserved characters (RFC 3986, 2.3).
-fn is_unreserved(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(byte)
 }
 
 /// The (key, value) pairs of a query in their order. `raw` is the part after the `?`. The value of a key
