@@ -6,7 +6,7 @@
 //! as it reads the configuration. The caller checks the rules between members.
 
 use super::fault::wrong;
-use super::forms::{Data, ListenAddress, Poll, TextForm};
+use super::forms::{Data, ListenAddress, Poll, TextForm, form};
 use super::json::{self, Node};
 use super::url::{Network, Url};
 use super::values::Wrong;
@@ -76,6 +76,13 @@ pub(crate) trait Named: Copy + 'static {
     }
 }
 
+impl<T: Named> Default for TextForm<T> {
+    /// The word of a variant.
+    fn default() -> TextForm<T> {
+        form("the name of a field", |word| T::chosen(word).map_err(Some))
+    }
+}
+
 /// Makes an enum whose variants are words.
 macro_rules! names {
     ($(#[doc = $about:literal])+ $vis:vis enum $name:ident { $(
@@ -83,7 +90,7 @@ macro_rules! names {
         $variant:ident $word:literal
     )+ }) => {
         $(#[doc = $about])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         $vis enum $name { $( $(#[doc = $what])* $variant, )+ }
 
         impl $crate::config::members::Named for $name {

@@ -258,7 +258,9 @@ impl Placeholder {
             _ if is_time => (as_is, false),
             _ if shift != 0 && name != PlaceholderName::Page => return Err(unknown()),
             "" => (as_is, false),
-            _ if !name.is_of_markets() => return Err(unknown()),
+            _ if !matches!(name, PlaceholderName::Id | PlaceholderName::Ids) => {
+                return Err(unknown());
+            }
             "bare" => (as_is, true),
             "lower" => (lower, false),
             "upper" => (upper, false),
@@ -267,19 +269,6 @@ impl Placeholder {
             _ => return Err(unknown()),
         };
         Ok(Placeholder { name, case, is_bare, shift, unit })
-    }
-}
-
-impl PlaceholderName {
-    /// True if it stands for the id of a market or of several.
-    pub(super) fn is_of_markets(self) -> bool {
-        matches!(self, PlaceholderName::Id | PlaceholderName::Ids)
-    }
-
-    /// True if it stands for the beginning of a page.
-    pub(super) fn is_of_pages(self) -> bool {
-        use PlaceholderName::{Cursor, Offset, Page};
-        matches!(self, Page | Offset | Cursor)
     }
 }
 

@@ -8,7 +8,7 @@
 use super::call::PlaceholderName;
 use super::dialect::{Dialect, DialectForm, TickerCall};
 use super::endpoint::{EndpointSpec, KeyForm, PagesForm};
-use super::fields::{TableOf, names_of};
+use super::fields::{check_constants, names_of};
 use super::listing::ListingField;
 use super::path::Form;
 use super::prices::{Archive, CandleField, TickerField};
@@ -37,13 +37,6 @@ const OWN_FIELDS: &str =
 fn expect_list(call: &EndpointSpec, member: &str, report: &mut Report) {
     let is_list = call.items.form != Form::Itself;
     report.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
-}
-
-/// Reports two members for one field, because one of them would have no effect.
-fn check_once<F: Named>(fields: &TableOf<F>, member: &str, report: &mut Report) {
-    if let Some(field) = fields.given_twice() {
-        report.fault(member, format!("two members are `{}`", field.name()));
-    }
 }
 
 fn check_pages(pages: &PagesForm, member: &str, report: &mut Report) {
@@ -97,7 +90,8 @@ impl DialectForm {
         };
         let needs_id = !matches!(values, Values::None | Values::Pages);
         for placeholder in call.target.placeholders().filter(|it| !needs_id || *it != needed) {
-            let is_of_range = !placeholder.is_of_markets() && !placeholder.is_of_pages();
+            use PlaceholderName::{Cursor, Id, Ids, Offset, Page};
+            let is_of_range = !matches!(placeholder, Id | Ids | Page | Offset | Cursor);
             let name = placeholder.name();
             let message = format!("this call has no value for the placeholder {{{name}}}");
             report.expect(is_of_range && values == Values::Candles, &of("target"), &message);
@@ -138,8 +132,8 @@ impl DialectForm {
                     continue;
                 }
             };
-            check_once(fields, &place, report);
-            tickers.constants.check_beside(fields, "tickers.constants", report);
+            fields.check_once(&place, report);
+            fields.check_beside(&tickers.constants, "tickers.constants", report);
             let has_last = fields.has(Last) || name == "stats";
             report.expect(has_last, &place, "expected a member that is `last`");
             let is_named =
@@ -177,8 +171,8 @@ impl DialectForm {
             self.check_call(call, member, Values::Candles, report);
             expect_list(call, &format!("{member}.items"), report);
         }
-        check_once(&candles.fields, "candles.fields", report);
-        candles.constants.check_beside(&candles.fields, "candles.constants", report);
+        candles.fields.check_once("candles.fields", report);
+        candles.fields.check_beside(&candles.constants, "candles.constants", report);
         let intervals = &candles.intervals;
         let has_rows = intervals.keys().all(|interval| candles.rows.get(*interval).is_some());
         let message = "expected a number for each of `candles.intervals`";
@@ -189,7 +183,7 @@ impl DialectForm {
         let lacks = |field: &&CandleField| match field {
             CandleField::Time if is_named => false,
             CandleField::Closed => false,
-            field => !candles.fields.has(**field) && !candles.constants.has(**field),
+            field => !candles.fields.has(**field) && !candles.constants.contains_key(field),
         };
         let lacking = names_of(CandleField::ALL.iter().filter(lacks));
         let message = format!("expected members or columns that are {lacking}");
@@ -229,7 +223,7 @@ impl DialectForm {
         report.expect(is_sound, "markets.name", message);
         let has = |field| {
             let is_in_name = outer.is_some_and(|name| name.has(field));
-            fields.has(field) || markets.constants.has(field) || is_in_name
+            fields.has(field) || markets.constants.contains_key(&field) || is_in_name
         };
         let is_named = has(Id) || has_names && outer.is_none();
         report.expect(is_named, "markets.fields", "expected a member that is `id`");
@@ -243,12 +237,13 @@ impl DialectForm {
     fn check_constants(&self, report: &mut Report) {
         let DialectForm { tickers, candles, markets, .. } = self;
         let numbers = &TickerField::ALL[TickerField::Bid.place()..TickerField::Time.place()];
-        tickers.constants.check(numbers, &[], "tickers.constants", report);
-        candles.constants.check(&[CandleField::Volume], &[], "candles.constants", report);
+        check_constants(&tickers.constants, (numbers, &[]), "tickers.constants", report);
+        let volume = [CandleField::Volume];
+        check_constants(&candles.constants, (&volume, &[]), "candles.constants", report);
         let assets = [ListingField::Base, ListingField::Quote];
         // The fields of rules come last.
         let numbers = &ListingField::ALL[ListingField::PriceStep.place()..];
-        markets.constants.check(numbers, &assets, "markets.constants", report);
+        check_constants(&markets.constants, (numbers, &assets), "markets.constants", report);
         let message = "only members of tickers are named after assets";
         let is_named = markets.fields.as_ref().is_some_and(|it| it.0.names_assets());
         report.expect(!is_named, "markets.fields", message);
@@ -382,8 +377,11 @@ impl Dialect {
             return Err(report.close().err().unwrap_or_default());
         }
         read_text(&mut (&mut form, &()), file, text, &mut report);
-        if let Some(quote) = &form.markets.quote {
-            form.markets.constants.add(ListingField::Quote, quote);
+        let markets = &mut form.markets;
+        if let Some(quote) = markets.quote.clone()
+            && markets.constants.insert(ListingField::Quote, quote).is_some()
+        {
+            report.fault("markets.constants.quote", "given twice");
         }
         check(&form, &mut report);
         report.close()?;

@@ -271,11 +271,7 @@ impl Refusal {
             () if is(&self.unknown_market) => RefusalKind::UnknownMarket,
             () => RefusalKind::Other,
         };
-        Some(ReadError::Refused {
-            message: message.filter(|text| !text.is_empty()).unwrap_or_else(|| code.clone()),
-            code,
-            kind,
-        })
+        Some(ReadError::Refused { message: message.unwrap_or_else(|| code.clone()), code, kind })
     }
 }
 
@@ -289,15 +285,8 @@ fn first_of(value: Raw<'_>) -> Raw<'_> {
 
 /// A code or message, without control characters and short enough for a log line.
 fn reason(raw: Raw<'_>) -> Option<String> {
-    let text = match raw {
-        Raw::Number(digits) => String::from_utf8_lossy(digits).into_owned(),
-        Raw::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        Raw::Escaped(_) => value::text(raw).ok()??.into_owned(),
-        Raw::Bool(word) => word.to_string(),
-        _ => return None,
-    };
     let tidy = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let mut text: String = text.chars().map(tidy).collect();
+    let mut text: String = value::word(raw).ok()??.chars().map(tidy).collect();
     while text.len() > REASON_BYTES {
         text.pop();
     }

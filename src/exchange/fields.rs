@@ -69,67 +69,23 @@ impl<F: Named> KeyType for TableOf<F> {
 }
 
 /// Values of fields that no item has, or not every item.
-#[derive(Default)]
-pub(super) struct Constants<F>(pub(super) Vec<(usize, Box<str>)>, PhantomData<F>);
+pub(super) type Constants<F> = BTreeMap<F, String>;
 
-impl<F: Named + Default> KeyType for Constants<F> {
-    type Rule = ();
-
-    fn expected((): &()) -> String {
-        "texts by the names of fields".to_owned()
-    }
-
-    fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<Constants<F>, Wrong> {
-        let mut constants = Constants::default();
-        for (name, text) in BTreeMap::<String, String>::read(&Default::default(), node, report)? {
-            match F::named(&name) {
-                Some(field) => constants.add(field, &text),
-                None => {
-                    let names = F::NAMES.join(", ");
-                    report.fault(&node.path_of(&name), format!("expected one of {names}"));
-                }
-            }
-        }
-        Ok(constants)
-    }
-}
-
-impl<F: Named> Constants<F> {
-    /// True if there is a constant of this field.
-    pub(super) fn has(&self, field: F) -> bool {
-        self.0.iter().any(|(place, _)| *place == field.place())
-    }
-
-    /// Adds a constant.
-    pub(super) fn add(&mut self, field: F, text: &str) {
-        self.0.push((field.place(), text.into()));
-    }
-
-    /// Reports wrong constants: fields other than these numbers and assets, and numbers that cannot be
-    /// parsed.
-    pub(super) fn check(&self, numbers: &[F], assets: &[F], member: &str, report: &mut Report) {
-        let is_of = |fields: &[F], place: usize| fields.iter().any(|field| field.place() == place);
-        for (at, (place, text)) in self.0.iter().enumerate() {
-            let member = format!("{member}.{}", F::NAMES[*place]);
-            if self.0[..at].iter().any(|(other, _)| other == place) {
-                report.fault(&member, "given twice");
-            }
-            let fits = match is_of(numbers, *place) {
-                true => Decimal::parse(text.as_bytes()).is_ok(),
-                false => is_of(assets, *place) && !text.is_empty(),
-            };
-            let names = names_of(numbers.iter().chain(assets));
-            let message = format!("expected a number or an asset, as a text, of one of {names}");
-            report.expect(fits, &member, &message);
-        }
-    }
-
-    /// Reports fields that are both a constant and a member of this table.
-    pub(super) fn check_beside(&self, fields: &TableOf<F>, member: &str, report: &mut Report) {
-        for field in F::ALL.iter().filter(|field| self.has(**field) && fields.has(**field)) {
-            let member = format!("{member}.{}", field.name());
-            report.fault(&member, "some member is this field already");
-        }
+/// Reports wrong constants: fields other than these numbers and assets, and numbers that cannot be parsed.
+pub(super) fn check_constants<F: Named + Ord>(
+    constants: &Constants<F>,
+    (numbers, assets): (&[F], &[F]),
+    member: &str,
+    report: &mut Report,
+) {
+    for (field, text) in constants {
+        let fits = match numbers.contains(field) {
+            true => Decimal::parse(text.as_bytes()).is_ok(),
+            false => assets.contains(field) && !text.is_empty(),
+        };
+        let names = names_of(numbers.iter().chain(assets));
+        let message = format!("expected a number or an asset, as a text, of one of {names}");
+        report.expect(fits, &format!("{member}.{}", field.name()), &message);
     }
 }
 
@@ -146,12 +102,22 @@ impl<F: Named> TableOf<F> {
         found
     }
 
-    /// A field that two members are. Members of different kinds of objects do not count, because an
-    /// item has only one of them.
-    pub(super) fn given_twice(&self) -> Option<F> {
+    /// Reports fields that are both a constant and a member of this table.
+    pub(super) fn check_beside(&self, constants: &Constants<F>, member: &str, report: &mut Report) {
+        for field in constants.keys().filter(|field| self.has(**field)) {
+            let member = format!("{member}.{}", field.name());
+            report.fault(&member, "some member is this field already");
+        }
+    }
+
+    /// Reports two members for one field, because one of them would have no effect. Members of different
+    /// kinds of objects do not count, because an item has only one of them.
+    pub(super) fn check_once(&self, member: &str, report: &mut Report) {
         let (mut seen, mut twice) = (Vec::new(), None);
         self.0.collect(&mut seen, &mut twice);
-        twice.map(|place| F::ALL[place])
+        if let Some(place) = twice {
+            report.fault(member, format!("two members are `{}`", F::NAMES[place]));
+        }
     }
 }
 

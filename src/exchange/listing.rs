@@ -10,9 +10,9 @@ use super::fields::{Constants, TableOf};
 use super::json::Raw;
 use super::shape::ItemFields;
 use super::sink::Sink;
-use super::value::{decimal, name, text, unsigned, word};
+use super::value::{amount, name, signed, text, word};
 use crate::config::forms::{TextForm, form, name as name_of, plain};
-use crate::config::members::{count, members, names, texts};
+use crate::config::members::{Named as _, count, members, names, texts};
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -241,8 +241,9 @@ fn assets<'a>(
         let (base, quote) = split.ok_or(("pair", ItemFault::NotAText))?;
         return Ok((base.to_owned().into(), quote.to_owned().into()));
     }
-    let asset = |field, label| name(fields.get(field)).map_err(|fault| (label, fault));
-    Ok((asset(ListingField::Base, "base")?, asset(ListingField::Quote, "quote")?))
+    let asset =
+        |field: ListingField| name(fields.get(field)).map_err(|fault| (field.name(), fault));
+    Ok((asset(ListingField::Base)?, asset(ListingField::Quote)?))
 }
 
 fn rules(
@@ -251,34 +252,30 @@ fn rules(
     quote: &str,
 ) -> Result<MarketRules, WrongPart> {
     use ListingField::*;
-    let number = |field, label| unsigned(fields.get(field)).map_err(|fault| (label, fault));
     // Exchanges write zero if there is no limit.
-    let limit = |field, label| Ok(number(field, label)?.filter(|limit| !limit.is_zero()));
-    let bounds = |min, max, label| Ok(Bounds { min: limit(min, label)?, max: limit(max, label)? });
-    let places = |step, count, label| match limit(step, label)? {
+    let limit = |field| Ok(amount(fields, field)?.filter(|limit| !limit.is_zero()));
+    let bounds = |min, max| Ok(Bounds { min: limit(min)?, max: limit(max)? });
+    let places = |step, count: ListingField| match limit(step)? {
         Some(step) => Ok(Some(step.places() as u8)),
-        None => number(count, label)?
-            .map(|count| count.to_string().parse().map_err(|_| (label, ItemFault::NotANumber)))
+        None => amount(fields, count)?
+            .map(|it| it.to_string().parse().map_err(|_| (count.name(), ItemFault::NotANumber)))
             .transpose(),
     };
     // A rebate is below zero.
-    let fee = |field, label| {
-        let fee = decimal(fields.get(field)).map_err(|fault| (label, fault))?;
-        Ok(match form.fees {
-            FeeUnit::Percent => fee.and_then(|fee| fee.shifted(-2)),
-            FeeUnit::Fraction => fee,
-        })
+    let fee = |field| match form.fees {
+        FeeUnit::Percent => Ok(signed(fields, field)?.and_then(|fee| fee.shifted(-2))),
+        FeeUnit::Fraction => signed(fields, field),
     };
     let is_in_usdt = quote == "USDT" && !matches!(fields.get(CostMinUsdt), Raw::Absent | Raw::Null);
     let cost_min = if is_in_usdt { CostMinUsdt } else { CostMin };
     Ok(MarketRules {
-        amount_places: places(AmountStep, AmountPlaces, "precision.amount")?,
-        price_places: places(PriceStep, PricePlaces, "precision.price")?,
-        amount: bounds(AmountMin, AmountMax, "limits.amount")?,
-        price: bounds(PriceMin, PriceMax, "limits.price")?,
-        cost: bounds(cost_min, CostMax, "limits.cost")?,
-        taker: fee(Taker, "taker")?,
-        maker: fee(Maker, "maker")?,
+        amount_places: places(AmountStep, AmountPlaces)?,
+        price_places: places(PriceStep, PricePlaces)?,
+        amount: bounds(AmountMin, AmountMax)?,
+        price: bounds(PriceMin, PriceMax)?,
+        cost: bounds(cost_min, CostMax)?,
+        taker: fee(Taker)?,
+        maker: fee(Maker)?,
     })
 }
 

@@ -12,7 +12,7 @@ use super::json::Raw;
 use super::listing::ListingForm;
 use super::shape::{ItemFields, ItemForm};
 use super::sink::Sink;
-use super::value::{Unit, amount, decimal, name, time};
+use super::value::{Unit, amount, name, signed, time};
 use crate::config::forms::STORED;
 use crate::config::members::{Named as _, count, members, names};
 use crate::decimal::Decimal;
@@ -105,12 +105,11 @@ fn id_of<'a>(fields: &ItemFields<'a>, known: &'a Known) -> Result<Cow<'a, str>, 
 fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
     use TickerField::*;
     let stats = stats(fields)?;
-    let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
     // The time only dates the quote, so a time that cannot be parsed is left out.
     let sent = time(fields.get(Time), known.unit).unwrap_or_default();
-    let percentage = match signed(Percentage, "percentage")? {
+    let percentage = match signed(fields, Percentage)? {
         Some(percentage) => Some(percentage),
-        None => signed(Ratio, "percentage")?.and_then(|ratio| ratio.shifted(2)),
+        None => signed(fields, Ratio)?.and_then(|ratio| ratio.shifted(2)),
     };
     if fields.get(Last) == Raw::Absent {
         return Err((Last.name(), ItemFault::Missing));
@@ -125,7 +124,7 @@ fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
         open: stats.open,
         high: stats.high,
         low: stats.low,
-        change: signed(Change, "change")?,
+        change: signed(fields, Change)?,
         percentage,
         base_volume: stats.base_volume,
         quote_volume: stats.quote_volume,

@@ -49,7 +49,7 @@ pub(super) struct ItemForm {
     /// The fields that the name of an item sets, if it has one: those that no member is.
     pub(super) name: Vec<usize>,
     /// The values of fields that the table does not set.
-    pub(super) constants: &'static [(usize, Box<str>)],
+    pub(super) constants: Vec<(usize, &'static str)>,
     /// The words of the fields, by place.
     pub(super) words: &'static [&'static str],
 }
@@ -62,13 +62,14 @@ impl ItemForm {
     ) -> ItemForm {
         let is_alone = |place: &usize| !table.has(F::ALL[*place]);
         let name = name.own().iter().copied().filter(is_alone).collect();
-        ItemForm { table: &table.0, name, constants: &constants.0, words: F::NAMES }
+        let constants = constants.iter().map(|(field, text)| (field.place(), &**text)).collect();
+        ItemForm { table: &table.0, name, constants, words: F::NAMES }
     }
 
     /// The fields of an item of this name before it is read: its constants and its name.
     pub(super) fn fields<'a>(&self, name: Raw<'a>) -> ItemFields<'a> {
         let mut fields = ItemFields::new();
-        for (place, text) in self.constants {
+        for (place, text) in &self.constants {
             fields.put(*place, Raw::Text(text.as_bytes()));
         }
         self.name.iter().for_each(|place| fields.put(*place, name));

@@ -2,9 +2,9 @@
 //! made-up ones every habit that the machine knows.
 
 use super::habits::{ASSETS, NAMED, ROWS};
-use super::testing::{BINANCE, Notes, SAMPLE, candles, read};
+use super::testing::{Notes, SAMPLE, candles, read};
 use crate::decimal::Decimal;
-use crate::exchange::{Call, Dialect, ItemFault, ReadError};
+use crate::exchange::{Call, Dialect, ReadError};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketInfo, Ticker};
 
@@ -48,7 +48,7 @@ sample | tickers | GOOD last=2; BAD: bid WrongType | {"result":{"list":{"BAD":{"
 sample | tickers | GOOD last=2; BAD: ask WrongType | {"result":{"list":{"BAD":{"c":["1"],"a":[["5"]]},"GOOD":{"c":["2"]}}}}
 sample | tickers | GOOD last=2; BAD: ask NotANumber | {"result":{"list":{"BAD":{"c":["1"],"a":[NaN]},"GOOD":{"c":["2"]}}}}
 sample | tickers | LONG last=2 percentage=1.234567890123456789012 | {"result":{"list":{"LONG":{"c":["2"],"ratio":0.01234567890123456789012}}}}
-sample | tickers | GOOD last=2; BAD: percentage NotANumber | {"result":{"list":{"BAD":{"c":["1"],"ratio":"much"},"GOOD":{"c":["2"]}}}}
+sample | tickers | GOOD last=2; BAD: ratio NotANumber | {"result":{"list":{"BAD":{"c":["1"],"ratio":"much"},"GOOD":{"c":["2"]}}}}
 sample | tickers | GOOD last=2; BAD: last WrongType | {"result":{"list":{"BAD":{"c":["1"],"c":7},"GOOD":{"c":["2"]}}}}
 # A single ticker has the id that was asked for, and so have figures of 24 hours.
 sample | ticker A-B | A-B last=7 | {"result":{"c":["7"]}}
@@ -77,10 +77,10 @@ sample | markets | B B/C open; A: base WrongType | {"result":{"A":{"base":7,"quo
 sample | markets | B B/C open; A: quote Missing | {"result":{"A":{"base":"A","quote":""},"B":{"base":"B","quote":"C"}}}
 sample | markets | B B/C open; A: pair NotAText | {"result":{"A":{"pair":"AB"},"B":{"base":"B","quote":"C"}}}
 sample | markets | B B/C open; A: status WrongType | {"result":{"A":{"base":"A","quote":"B","trading":[]},"B":{"base":"B","quote":"C"}}}
-sample | markets | B B/C open; A: precision.price Negative | {"result":{"A":{"base":"A","quote":"B","decimals":-1},"B":{"base":"B","quote":"C"}}}
-sample | markets | B B/C open; A: precision.price NotANumber | {"result":{"A":{"base":"A","quote":"B","decimals":1.5},"B":{"base":"B","quote":"C"}}}
-sample | markets | B B/C open; A: limits.cost NotANumber | {"result":{"A":{"base":"A","quote":"B","minLast":"x"},"B":{"base":"B","quote":"C"}}}
-sample | markets | B B/C open; A: limits.amount WrongType | {"result":{"A":{"base":"A","quote":"B","rules":{}},"B":{"base":"B","quote":"C"}}}
+sample | markets | B B/C open; A: pricePlaces Negative | {"result":{"A":{"base":"A","quote":"B","decimals":-1},"B":{"base":"B","quote":"C"}}}
+sample | markets | B B/C open; A: pricePlaces NotANumber | {"result":{"A":{"base":"A","quote":"B","decimals":1.5},"B":{"base":"B","quote":"C"}}}
+sample | markets | B B/C open; A: costMin NotANumber | {"result":{"A":{"base":"A","quote":"B","minLast":"x"},"B":{"base":"B","quote":"C"}}}
+sample | markets | B B/C open; A: amountMin WrongType | {"result":{"A":{"base":"A","quote":"B","rules":{}},"B":{"base":"B","quote":"C"}}}
 sample | markets | B B/C open; A: quote NotAText | {"result":{"A":{"base":"A","quote":"\ud800"},"B":{"base":"B","quote":"C"}}}
 # The clock may be deep and have a fraction.
 sample | time | 1391835876123 | {"data":[{"epoch":1391835876.1239}]}
@@ -111,13 +111,39 @@ rows | 1m 500 | UnknownMarket: symbol: invalid (10020) | ["error", 10020, "symbo
 rows | tickers 500 | RateLimited: ratelimit: error (11010) | ["error", 11010, "ratelimit: error" ]
 rows | markets 500 | Other: maintenance (20060) | ["error", 20060, "maintenance" ]
 rows | tickers | tBTCUSD last=1; tETHUSD last=2; fUSD last=3 | [["tBTCUSD",1],["tETHUSD",2],["fUSD",3]]
-rows | markets | AVAX:USD AVAX/USD open; BTCUSD BTC/USD open | [["AVAX:USD","BTCUSD"]]
+rows | markets | tAVAX:USD AVAX/USD open; tBTCUSD BTC/USD open | [["AVAX:USD","fUSD","BTCUSD","BTCUSD.d"]]
 rows | 1m | 0 1 3 1 2 5; 60000 1 3 1 2 5 | [[0,1,2,3,1,5],[60000,1,2,3,1,5]]
 # Markets named by one asset, a time among the tickers, and what no item sends.
 named | markets | XBT BTC/KRW open candleId=XBT_KRW; ETH ETH/KRW open candleId=ETH_KRW | {"status":"0000","data":{"XBT":{"closing_price":"1"},"date":"1795358368485","ETH":{"closing_price":"2"}}}
 named | tickers | XBT last=1 time=1795358368485; ETH last=2 time=1795358368485 | {"status":"0000","data":{"XBT":{"closing_price":"1"},"date":"1795358368485","ETH":{"closing_price":"2"}}}
 assets | 1d | 0 1 4 0.5 2.5 0 | [[0,1,4,0.5,2.50]]
 assets | markets | XBT BTC/USD open pricePlaces=2 taker=0.002; ETH ETH/USD open pricePlaces=2 taker=0.001 | [{"name":"XBT"},{"name":"ETH","fee":"0.001"}]
+# A bad ticker is rejected alone. The last price of a market without trades is no fault.
+binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},7,{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},null,{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},"X",{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},[],{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},NaN,{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: id Missing | [{"symbol":"A","lastPrice":"1"},{},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: id Missing | [{"symbol":"A","lastPrice":"1"},{"symbol":""},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: id TooLong | [{"symbol":"A","lastPrice":"1"},{"symbol":"YYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYYY"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; ?: id WrongType | [{"symbol":"A","lastPrice":"1"},{"symbol":["X"],"lastPrice":"1"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: last Missing | [{"symbol":"A","lastPrice":"1"},{"symbol":"X"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=0 | [{"symbol":"A","lastPrice":null}]
+binance | tickers | A last=0 | [{"symbol":"A","lastPrice":""}]
+binance | tickers | A last=0 | [{"symbol":"A","lastPrice":"0"}]
+binance | tickers | A last=1; B last=2; X: last NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","lastPrice":"NaN"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: bid NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","bidPrice":"abc"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: bidVolume NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","bidQty":NaN},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: ask NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","askPrice":-Infinity},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: askVolume NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","askQty":"1\u0030"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: open WrongType | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","openPrice":true},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: high WrongType | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","highPrice":[1]},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: low WrongType | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","lowPrice":{"a":1}},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: baseVolume TooLong | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","volume":1e999},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: quoteVolume TooLong | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","quoteVolume":"1e999"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: change NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","priceChange":"NaN"},{"symbol":"B","lastPrice":"2"}]
+binance | tickers | A last=1; B last=2; X: percentage NotANumber | [{"symbol":"A","lastPrice":"1"},{"symbol":"X","lastPrice":"1","priceChangePercent":"NaN"},{"symbol":"B","lastPrice":"2"}]
 # Every error of a body has its name; a status wins over the body, and a reason over the status.
 binance | tickers | malformed body at byte 5: expected a value | [{}, ]
 binance | markets | malformed body at byte 25: expected a value | {"symbols":[],"timezone":yes}
@@ -230,59 +256,5 @@ fn bodies_are_read_as_their_documents_say() {
             name => Dialect::by_name(name).expect("it is built in"),
         };
         assert_eq!(reads(dialect, call, &body.replace('^', "")), expected, "{line}");
-    }
-}
-
-#[test]
-fn a_bad_ticker_is_rejected_alone() {
-    let check = |bad: &str, id: Option<&str>, field, fault| {
-        let body =
-            format!(r#"[{{"symbol":"A","lastPrice":"1"}},{bad},{{"symbol":"B","lastPrice":"2"}}]"#);
-        let (notes, end) = read(&BINANCE, &Call::Tickers, &body, 200);
-        assert_eq!(end, Ok(()), "{bad}");
-        assert_eq!(notes.rejected, [(id.map(str::to_owned), field, fault)], "{bad}");
-        let ids: Vec<_> = notes.tickers.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids, ["A", "B"], "{bad}");
-    };
-    for other in ["7", "null", "\"X\"", "[]", "NaN"] {
-        check(other, None, "ticker", ItemFault::WrongType);
-    }
-    check("{}", None, "id", ItemFault::Missing);
-    check(r#"{"symbol":""}"#, None, "id", ItemFault::Missing);
-    check(r#"{"symbol":["X"],"lastPrice":"1"}"#, None, "id", ItemFault::WrongType);
-    check(r#"{"symbol":"X"}"#, Some("X"), "last", ItemFault::Missing);
-    // The last price of a market without trades is no fault of the response.
-    for last in ["null", "\"\"", "\"0\""] {
-        let body = format!(r#"[{{"symbol":"A","lastPrice":{last}}}]"#);
-        let (notes, end) = read(&BINANCE, &Call::Tickers, &body, 200);
-        assert_eq!((end, notes.tickers.len(), notes.rejected.len()), (Ok(()), 1, 0), "{last}");
-    }
-    let members = [
-        ("lastPrice", "last"),
-        ("bidPrice", "bid"),
-        ("bidQty", "bidVolume"),
-        ("askPrice", "ask"),
-        ("askQty", "askVolume"),
-        ("openPrice", "open"),
-        ("highPrice", "high"),
-        ("lowPrice", "low"),
-        ("volume", "baseVolume"),
-        ("quoteVolume", "quoteVolume"),
-        ("priceChange", "change"),
-        ("priceChangePercent", "percentage"),
-    ];
-    for (member, field) in members {
-        let bad = |value: &str| format!(r#"{{"symbol":"X","lastPrice":"1","{member}":{value}}}"#);
-        for word in [r#""NaN""#, r#""abc""#, "NaN", "-Infinity", r#""1\u0030""#] {
-            check(&bad(word), Some("X"), field, ItemFault::NotANumber);
-        }
-        for other in ["true", "[]", "[1]", r#"{"a":1}"#] {
-            check(&bad(other), Some("X"), field, ItemFault::WrongType);
-        }
-        check(&bad("1e999"), Some("X"), field, ItemFault::TooLong);
-        check(&bad(r#""1e999""#), Some("X"), field, ItemFault::TooLong);
-        if !matches!(field, "change" | "percentage") {
-            check(&bad("-1"), Some("X"), field, ItemFault::Negative);
-        }
     }
 }

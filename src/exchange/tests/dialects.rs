@@ -2,7 +2,7 @@
 
 use super::testing::{BINANCE, CANDLES, SAMPLE, candles, read};
 use crate::config::SourceConfig;
-use crate::exchange::{Call, Dialect, ItemFault, NextPage};
+use crate::exchange::{Call, Dialect, NextPage};
 use crate::interval::Stored;
 use crate::time::UnixMs;
 
@@ -85,19 +85,6 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
     let market = |at: usize| (&*notes.markets[at].ticker_id, &*notes.markets[at].base);
     assert_eq!([market(0), market(1)], [("btcusdt", "BTC"), ("gtcusdt", "GAMECOM")]);
     assert_eq!(notes.markets.len(), 2);
-}
-
-#[test]
-fn names_have_a_length_at_most() {
-    let long = "x".repeat(crate::exchange::value::NAME_BYTES + 1);
-    let body = format!(r#"{{"result":{{"A":{{"base":"A","quote":"{long}"}}}}}}"#);
-    let (notes, _) = read(&SAMPLE, &Call::Markets { named: &[] }, &body, 200);
-    assert_eq!(notes.rejected, [(Some("A".into()), "quote", ItemFault::TooLong)]);
-    let most = "x".repeat(crate::exchange::value::NAME_BYTES);
-    let body = format!(r#"{{"result":{{"{most}":{{"base":"A","quote":"B"}},"{long}":{{}}}}}}"#);
-    let (notes, _) = read(&SAMPLE, &Call::Markets { named: &[] }, &body, 200);
-    assert_eq!(notes.markets.len(), 1);
-    assert_eq!(notes.rejected, [(None, "id", ItemFault::TooLong)]);
 }
 
 #[test]

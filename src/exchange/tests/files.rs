@@ -68,6 +68,7 @@ null, "volume" | "low", "volume" | ...candles.fields: two members are `low`
 # What takes every market or every error, and none.
 "skipped": [".d"] | "skipped": [""] | ...markets.skipped[0]: expected the end of an id, or its beginning with a * behind it, found ""
 "skipped": [".d"] | "skipped": [".d", "*"] | ...markets.skipped[1]: expected the end of an id, or its beginning with a * behind it, found "*"
+"skipped": [".d"] | "skipped": [".d"], "id": "t{base}" | ...markets.id: expected a form like "t{id}", found "t{base}"
 "skipped": [".d"] | "skipped": ["*.d"] | ...markets.skipped[0]: expected the end of an id, or its beginning with a * behind it, found "*.d"
 "rateLimited": ["E7"] | "rateLimited": ["*"] | ...errors.rateLimited[0]: expected a code, or words between two *, found "*"
 ["E:Unknown market"] | ["**"] | ...errors.unknownMarket[0]: expected a code, or words between two *, found "**"
@@ -92,7 +93,7 @@ null, "volume" | "low", "volume" | ...candles.fields: two members are `low`
 "time": "iso", | + "constants": { "baseVolume": "0" }, | ok
 "rows": 300, | + "constants": { "volume": "0" }, | 42: candles.constants.volume: some member is this field already
 "rows": 300, | + "constants": { "time": "0" }, | 42: candles.constants.time: some member is this field already
-"rows": 300, | + "constants": { "size": "0" }, | 42: candles.constants.size: expected one of time, open, high, low, close, volume, closed
+"rows": 300, | + "constants": { "size": "0" }, | 42: candles.constants.size: expected time or open or high or low or close or volume or closed, found "size"
 "fees": "percent", | + "quote": "A", "constants": { "quote": "B" }, | 53: markets.constants.quote: given twice
 # Only lists and tickers of all markets have pages.
 "/markets" | +, "pages": { "target": "/m?p={page}" } | ok
@@ -299,25 +300,4 @@ fn no_file_crashes_the_reader() {
         }
     }
     assert!(good > 500 && bad > 5000, "{good} {bad}");
-}
-
-#[test]
-fn ids_of_a_list_may_have_another_form_in_tickers_and_some_are_skipped() {
-    let text = SAMPLE.replacen(
-        "\"skipped\": [\".d\"],",
-        "\"skipped\": [\".d\", \"f*\"], \"id\": \"t{id}\",",
-        1,
-    );
-    let dialect = Dialect::read("sample.json", &text).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let dialect: &'static Dialect = Box::leak(Box::new(dialect));
-    let mut notes = Notes::default();
-    let mut reading = Reading::new(dialect, &Call::Markets { named: &[] }, 1000);
-    let market = r#"{"base":"A","quote":"B","trading":"true"}"#;
-    let body = format!(r#"{{"result":{{"AB":{market},"fAB":{market},"AB.d":{market}}}}}"#);
-    assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
-    assert_eq!(reading.finish(200), Ok(()));
-    let ids: Vec<&str> = notes.markets.iter().map(|it| &*it.ticker_id).collect();
-    assert_eq!(ids, ["tAB"]);
-    let wrong = faults(&[("\"skipped\"", "\"id\": \"t{base}\", \"skipped\"")]);
-    assert!(wrong[0].contains("markets.id: expected a form like \"t{id}\""), "{wrong:?}");
 }

@@ -24,7 +24,7 @@ pub(super) static ROWS: LazyLock<&Dialect> = LazyLock::new(|| {
         },
         "markets": {
             "call": { "target": "/list", "items": "[0][]" }, "pair": ["{base}:{quote}", "{base:3}{quote:3}"],
-            "fields": "id pair"
+            "fields": "id pair", "id": "t{id}", "skipped": ["f*", ".d"]
         },
         "time": { "call": { "target": "/status", "items": "[]" }, "date": true }
     }"#,
