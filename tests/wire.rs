@@ -11,7 +11,7 @@ mod responses;
 
 use marketd::config::Limits;
 use marketd::http::{
-    Cache, Error, Framing, Head, Method, Output, Parsed, RequestBody, Responder, Stamp, parse,
+    Cache, Error, Framing, Head, Method, Output, RequestBody, Responder, Stamp, parse,
     parse_response, write_request,
 };
 use std::fmt::Debug;
@@ -41,7 +41,7 @@ pub fn check_prefixes<'a, T: PartialEq + Debug>(
 fn the_client_and_the_server_understand_each_other() {
     let mut raw = Vec::new();
     write_request(&mut raw, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b", None);
-    let Ok(Parsed::Complete { request, used }) = parse(&raw, &Limits::default()) else {
+    let Ok(Some((request, used))) = parse(&raw, &Limits::default()) else {
         panic!("{}", raw.escape_ascii());
     };
     assert_eq!((used, request.method, request.body), (raw.len(), Method::Get, RequestBody::None));

@@ -93,7 +93,7 @@ impl CompressedBodies {
         self.most_bytes > 0
     }
 
-    /// How many bodies are being compressed.
+    /// How many bodies are being compressed. [`CompressedBodies::step`] has something to do if there are any.
     pub fn depth(&self) -> usize {
         self.jobs.len()
     }
@@ -121,11 +121,6 @@ impl CompressedBodies {
             return job.clients.push(client);
         }
         self.jobs.push_back(Job { key, tag, body, gzip: None, clients: vec![client] });
-    }
-
-    /// True if [`CompressedBodies::step`] has something to do.
-    pub fn has_work(&self) -> bool {
-        !self.jobs.is_empty()
     }
 
     /// Compresses one slice of the next body. Returns the body and the clients that wait for it if that was
@@ -283,7 +278,7 @@ mod tests {
         assert!(cache.step(|_| true).is_none(), "it takes some slices");
         cache.insert(key(1), tag(7), output(&plain), b);
         assert_eq!(next(&mut cache), (plain, vec![a, b]));
-        assert!(!cache.has_work());
+        assert!(cache.depth() == 0);
         assert!(is_kept(&cache, 1, 7) && !is_kept(&cache, 1, 8) && !is_kept(&cache, 2, 7));
     }
 
@@ -311,7 +306,7 @@ mod tests {
             done.extend(cache.step(|key| key == stays).map(|(_, clients)| clients));
         }
         assert_eq!(done, [[gone, stays]]);
-        assert!(!cache.has_work());
+        assert!(cache.depth() == 0);
         assert!(!is_kept(&cache, 1, 1) && is_kept(&cache, 2, 1));
     }
 

@@ -109,7 +109,9 @@ impl Context {
     /// A context without actions. `boot` is 0, and `facts` returns no figures.
     pub fn new(config: Config, market: Market, mut stats: Status, now: Now) -> Context {
         let wall_zero = wall_zero(now);
-        let clock = demo_clock(&config, now);
+        let demo = config.demo.as_ref().filter(|demo| demo.has_clock());
+        let at = |demo: &DemoConfig| demo.at.unwrap_or(now.unix);
+        let clock = demo.map(|demo| SimulatedClock::set(at(demo), demo.speed(), now.mono));
         let now = shown(clock, now);
         stats.started = now;
         let compressed = CompressedBodies::new(config.limits.compressed_bytes);
@@ -169,12 +171,6 @@ impl Context {
 /// What the wall clock shows when the monotonic one is zero, in milliseconds.
 pub fn wall_zero(now: Now) -> i64 {
     now.unix.0 - now.mono.as_ms()
-}
-
-/// The clock of the demo exchange at the start, if it is not the machine's.
-fn demo_clock(config: &Config, now: Now) -> Option<SimulatedClock> {
-    let demo = config.demo.as_ref().filter(|demo| demo.has_clock())?;
-    Some(SimulatedClock::set(demo.at.unwrap_or(now.unix), demo.speed(), now.mono))
 }
 
 /// The time as bodies show it, with this clock if there is one.

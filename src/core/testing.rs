@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Limits, SourceConfig};
 use crate::core::{Context, Status};
-use crate::http::{Parsed, Request, parse};
+use crate::http::{Request, parse};
 use crate::market::testing::info;
 use crate::market::{Catalog, Market, SourceId};
 use crate::time::{Mono, Now, UnixMs};
@@ -45,7 +45,7 @@ pub fn list(catalog: &mut Catalog, symbols: &[impl AsRef<str>]) {
 /// The request of this head.
 pub fn request(raw: &[u8]) -> Request<'_> {
     match parse(raw, &Limits::default()) {
-        Ok(Parsed::Complete { request, .. }) => request,
+        Ok(Some((request, _))) => request,
         other => panic!("{other:?}"),
     }
 }

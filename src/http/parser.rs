@@ -18,23 +18,13 @@ use crate::config::Limits;
 use crate::time::digits;
 use std::mem::MaybeUninit;
 
-/// The result of parsing the bytes that have arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parsed<'a> {
-    /// The head is not complete.
-    Partial,
-    /// The head of a request.
-    Complete {
-        /// The request, which borrows from the bytes.
-        request: Request<'a>,
-        /// Length of the head. The body or the next request follows.
-        used: usize,
-    },
-}
+/// The request, which borrows from the bytes, and the length of its head: the body or the next request
+/// follows. `None`: the head is not complete.
+pub type Parsed<'a> = Result<Option<(Request<'a>, usize)>, Error>;
 
 /// Parses the head of the request that begins with `bytes`. What follows the head is ignored. The limit of a
 /// head also counts the empty lines before it.
-pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, Error> {
+pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Parsed<'a> {
     let most = &bytes[..bytes.len().min(limits.head_bytes)];
     let blank = empty_lines(most);
     let window = &most[blank..];
@@ -47,7 +37,7 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Parsed<'a>, Error> 
     match raw.parse_with_uninit_headers(window, room) {
         Ok(httparse::Status::Complete(used)) => {
             let request = read(&raw, &window[..used], limits)?;
-            Ok(Parsed::Complete { request, used: blank + used })
+            Ok(Some((request, blank + used)))
         }
         other => incomplete(other, window, bytes.len() >= limits.head_bytes, limits),
     }
@@ -78,7 +68,7 @@ pub fn parse_behind<'a>(
     debug_assert!(
         matches!(
             (&request, parse(bytes, limits)),
-            (Some(it), Ok(Parsed::Complete { request, .. })) if *it == request
+            (Some(it), Ok(Some((request, _)))) if *it == request
         ) || request.is_none()
     );
     request
@@ -106,7 +96,7 @@ fn incomplete<'a>(
     window: &[u8],
     full: bool,
     limits: &Limits,
-) -> Result<Parsed<'a>, Error> {
+) -> Parsed<'a> {
     if let Some((line, [next, ..])) = window.split_at_checked(limits.request_line_bytes)
         && !matches!(next, b'\r' | b'\n')
         && !line.contains(&b'\n')
@@ -125,7 +115,7 @@ fn incomplete<'a>(
     if full {
         return Err(Error::HEADERS_TOO_LARGE);
     }
-    Ok(Parsed::Partial)
+    Ok(None)
 }
 
 /// The error for what httparse has found. `None` while it depends on bytes that have not arrived.
@@ -340,7 +330,7 @@ mod tests {
 
     fn read_one(raw: &str) -> Result<Request<'_>, Error> {
         match parse(raw.as_bytes(), &Limits::default())? {
-            Parsed::Complete { request, used } if used == raw.len() => Ok(request),
+            Some((request, used)) if used == raw.len() => Ok(request),
             other => panic!("{raw:?}: {other:?}"),
         }
     }
@@ -376,7 +366,7 @@ mod tests {
             let raw = format!("{opening}{fields}\r\n");
             let found = parse_behind(&known, raw.as_bytes(), &limits);
             if let Some(request) = found {
-                let expected = Parsed::Complete { request, used: raw.len() };
+                let expected = Some((request, raw.len()));
                 assert_eq!(parse(raw.as_bytes(), &limits), Ok(expected), "{raw:?}");
             }
             found.is_some()

@@ -260,7 +260,7 @@ impl OwnedRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parser::{Parsed, parse};
+    use super::super::parser::parse;
     use super::*;
     use crate::config::Limits;
 
@@ -268,7 +268,7 @@ mod tests {
     fn a_kept_request_is_read_from_other_bytes_as_it_was_parsed() {
         let limits = Limits::default();
         let check = |raw: &str| {
-            let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
+            let Ok(Some((request, _))) = parse(raw.as_bytes(), &limits) else {
                 panic!("{raw:?} is a request");
             };
             let kept = OwnedRequest::new(&request);
@@ -297,7 +297,7 @@ mod tests {
         let limits = Limits::default();
         let check = |lines: &str, field: ListField, expected: Option<&str>| {
             let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
-            let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
+            let Ok(Some((request, _))) = parse(raw.as_bytes(), &limits) else {
                 panic!("{raw:?} is a request");
             };
             assert_eq!(request.list(field).as_deref(), expected.map(str::as_bytes), "{lines}");

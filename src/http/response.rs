@@ -348,7 +348,7 @@ fn matches_any(list: &[u8], tag: &[u8], compare: Compare) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parser::{Parsed, parse};
+    use super::super::parser::parse;
     use super::stamp::COMMON;
     use super::*;
     use crate::config::Limits;
@@ -360,7 +360,7 @@ mod tests {
     fn respond(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
         let limits = Limits::default();
         let request = match parse(raw.as_bytes(), &limits) {
-            Ok(Parsed::Complete { request, .. }) => request,
+            Ok(Some((request, _))) => request,
             other => panic!("{raw:?}: {other:?}"),
         };
         let mut stamp = Stamp::new(0x18a3_f2b0);

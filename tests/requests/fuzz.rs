@@ -12,9 +12,7 @@ use crate::requests::table::{TAG, table};
 use crate::support::{Rng, damaged, for_each_seed};
 use crate::wire::check_prefixes;
 use marketd::config::Limits;
-use marketd::http::{
-    Method, Parsed, Request, RequestBody, Version, decode_segment, parse, query_pairs,
-};
+use marketd::http::{Method, Request, RequestBody, Version, decode_segment, parse, query_pairs};
 
 /// Inputs of one seed.
 const INPUTS: u64 = 500;
@@ -114,11 +112,11 @@ fn check_request(request: &Request, head: &[u8], limits: &Limits, context: &str)
 /// The parser alone: whatever comes behind does not change what is decided, and it decides in the end.
 fn check_parser(bytes: &[u8], limits: &Limits, context: &str) {
     let decided = check_prefixes(bytes, context, |bytes| match parse(bytes, limits) {
-        Ok(Parsed::Partial) => None,
+        Ok(None) => None,
         found => Some(found),
     });
     assert!(decided.is_some() || bytes.len() < limits.head_bytes, "{context}: waits for ever");
-    if let Ok(Parsed::Complete { request, used }) = parse(bytes, limits) {
+    if let Ok(Some((request, used))) = parse(bytes, limits) {
         check_request(&request, &bytes[..used], limits, context);
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! It compresses nothing itself: [`CompressedBodies`](crate::core::compressed_cache::CompressedBodies) does.
 
-use super::outcome::{Outcome, ToCompress, send_shared};
+use super::outcome::{Deferred, ToCompress, send_shared};
 use super::view::View;
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
@@ -29,13 +29,13 @@ pub fn send(
     key: impl Fn() -> CacheKey,
     length: usize,
     write: impl FnOnce(&mut Output),
-) -> Outcome {
+) -> Option<Deferred> {
     responder.weigh(length);
     if length >= PLAIN_BELOW && view.compressed.is_on() {
         head.coding = Coding::Plain;
         if let Some((tag, gzip)) = in_gzip(responder, &head) {
             if send_kept(view, responder, head, &key) {
-                return Outcome::Sent;
+                return None;
             }
             let key = key();
             // There may be room at one request and none at the next, so the response must not be repeated.
@@ -44,14 +44,16 @@ pub fn send(
                 let mut body = Output::default();
                 write(&mut body);
                 debug_assert_eq!(body.len(), length);
-                return Outcome::ToCompress(Box::new(ToCompress::new(key, tag, body, &gzip)));
+                let (head, fields) = (Head { fields: b"", ..gzip }, gzip.fields.into());
+                let response = ToCompress { key, tag, body, compressed: None, head, fields };
+                return Some(Deferred::ToCompress(Box::new(response)));
             }
         }
     }
     if let Some(out) = responder.begin(&head, length) {
         write(out);
     }
-    Outcome::Sent
+    None
 }
 
 /// Responds with a long body that need not be made: the client has it, or it is kept in gzip. Returns false
@@ -170,7 +172,7 @@ impl Body {
         head: Head<'_>,
         variant: u8,
         key: CacheKey,
-    ) -> Outcome {
+    ) -> Option<Deferred> {
         let head = self.tagged(head, variant);
         self.parts.push(self.bytes);
         let length = self.parts.iter().map(Vec::len).sum();

@@ -3,7 +3,7 @@
 //! ([`Followed`]).
 //!
 //! A chart that is stored as requested, without a missing candle, is sent at once, and so is a short chart
-//! that lacks none. Any other becomes a [`DeferredChart`]: it waits for candles that are only in the file or
+//! that lacks none. Any other is deferred: it waits for candles that are only in the file or
 //! were never requested from the exchange, at most as long as `limits.chartWaitMs` allows, and is then made
 //! in parts.
 
@@ -12,7 +12,7 @@ mod response;
 mod series;
 mod several;
 
-use super::outcome::{Advance, Deferred, Outcome, Prepared, SeriesSlots, send_error};
+use super::outcome::{Advance, Deferred, InParts, Outcome, Prepared, SeriesSlots, send_error};
 use super::view::View;
 use crate::http::{Error, Responder};
 use crate::interval::Interval;
@@ -20,7 +20,6 @@ use crate::json::Decimals;
 use crate::market::{ChartBuilder, ChartInfo, ChartPlan, ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 pub use request::{ChartRequest, prepare, read_resolution};
-use response::ChartResponse;
 pub use series::{SeriesView, last_stretch};
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,8 +37,8 @@ const CHOSEN_BY: usize = 500;
 /// incomplete. Then no candle is sent.
 const MOST_PARTS: usize = 8;
 
-/// A chart that waits for candles, or is made in parts.
-pub struct DeferredChart {
+/// A chart that is sent once it is made. It may wait for candles, or be made in parts.
+pub struct ChartResponse {
     /// What was requested.
     pub request: ChartRequest,
     /// The series that it is made from.
@@ -54,20 +53,14 @@ pub struct DeferredChart {
 }
 
 impl Prepared for ChartRequest {
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let key = choose(view, self)?;
-        let series = SeriesView::new(view, key);
-        if let Some(plan) = series.plan(&self.spec)
-            && series.is_whole(&self.spec, &plan)
-            && series.further(&self.spec, &plan).is_none()
-        {
-            return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
-        }
-        let mut chart = Box::new(DeferredChart::new(view, self.clone(), key));
+        let mut chart = Box::new(ChartResponse::new(view, self.clone(), key));
         // Nothing of a longer chart is made before its turn, so that it holds no rows until then.
         let is_short = chart.needed.clone().count() <= ROWS_A_PART;
-        if !is_short || !chart.wanted.is_empty() || chart.step(view) != Advance::Done {
-            return Ok(Outcome::Deferred(chart));
+        let may_begin = chart.wanted.is_empty() && (is_short || ChartPlan::fits(&self.spec));
+        if !may_begin || chart.step(view) != Advance::Done {
+            return Ok(Some(Deferred::InParts(chart)));
         }
         if !ChartPlan::fits(&self.spec) {
             responder.weigh(PART_BYTES);
@@ -76,9 +69,9 @@ impl Prepared for ChartRequest {
     }
 }
 
-impl DeferredChart {
+impl ChartResponse {
     /// A chart of this series.
-    pub fn new(view: &View<'_>, request: ChartRequest, key: SeriesKey) -> DeferredChart {
+    pub fn new(view: &View<'_>, request: ChartRequest, key: SeriesKey) -> ChartResponse {
         let (series, spec) = (SeriesView::new(view, key), &request.spec);
         let wanted = match series.plan(spec) {
             Some(plan) if series.is_whole(spec, &plan) => None,
@@ -86,7 +79,7 @@ impl DeferredChart {
         };
         let nearest = wanted.as_ref().and_then(|_| series.nearest(spec));
         let (needed, wanted) = (series.needed(spec), wanted.into_iter().collect());
-        let mut chart = DeferredChart { needed, wanted, request, key, builder: None, plan: None };
+        let mut chart = ChartResponse { needed, wanted, request, key, builder: None, plan: None };
         nearest.into_iter().for_each(|slots| chart.add(slots));
         chart
     }
@@ -124,7 +117,7 @@ impl DeferredChart {
     }
 }
 
-impl Deferred for DeferredChart {
+impl InParts for ChartResponse {
     fn needs(&self) -> Vec<SeriesSlots> {
         vec![(self.key, self.needed.clone())]
     }
@@ -140,14 +133,14 @@ impl Deferred for DeferredChart {
         if let Ok(key) = choose(view, &self.request)
             && key != self.key
         {
-            *self = DeferredChart::new(view, self.request.clone(), key);
+            *self = ChartResponse::new(view, self.request.clone(), key);
         }
     }
 
     fn held(&self) -> usize {
         let built = self.builder.as_ref().map_or(0, ChartBuilder::held);
         let of_plan = self.plan.as_ref().map_or(0, |plan| plan.held(&self.request.spec));
-        size_of::<DeferredChart>() + built + of_plan
+        size_of::<ChartResponse>() + built + of_plan
     }
 
     fn step(&mut self, view: &View<'_>) -> Advance {
@@ -169,7 +162,7 @@ impl Deferred for DeferredChart {
             let Ok(key) = choose(view, &self.request) else {
                 return Advance::Done;
             };
-            *self = DeferredChart::new(view, self.request.clone(), key);
+            *self = ChartResponse::new(view, self.request.clone(), key);
             return Advance::Waits;
         }
         let further = self.plan.as_ref().and_then(|plan| series.further(&self.request.spec, plan));
@@ -182,11 +175,11 @@ impl Deferred for DeferredChart {
         Advance::Done
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let Some(plan) = &self.plan else {
-            return send_error(&self.error(view), responder);
-        };
-        ChartResponse { view, request: &self.request, key: self.key, plan }.send(responder)
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
+        match &self.plan {
+            Some(plan) => self.send(view, plan, responder),
+            None => send_error(&self.error(view), responder),
+        }
     }
 }
 

@@ -7,12 +7,13 @@
 
 use super::body;
 use super::outcome::Outcome;
-use super::view::ApiRequest;
+use super::request::ApiRequest;
+use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Error, Head, Responder, unpacked};
+use crate::http::{Cache, ETag, Head, Responder, unpacked};
 use crate::json::{Array, json};
 use std::sync::{Arc, OnceLock};
 
@@ -27,8 +28,7 @@ pub const HAS_PAGE: bool = cfg!(feature = "page");
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.gz"));
 
 /// Responds to `/openapi.json`.
-pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+pub fn document(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let pieces = Document::get().on(view.config, call.service);
     let mut made_of = Fingerprint::default();
     pieces.iter().for_each(|piece| made_of.add(Part::Text(piece)));
@@ -82,9 +82,9 @@ impl<'a> Bases<'a> {
 }
 
 /// Writes all addresses of the listener, each with what it is for.
-pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
+pub fn write_addresses(out: &mut Vec<u8>, service: Service, config: &Config) {
     let mut array = Array::open(out);
-    for (it, base) in Document::get().served(call.view.config, call.service) {
+    for (it, base) in Document::get().served(config, service) {
         let path = format!("{base}{}", it.path);
         json!(array.item(), { "path": path.as_str(), "description": it.summary.as_str() });
     }

@@ -13,7 +13,7 @@ use super::outcome::{Outcome, Prepared};
 use super::view::View;
 use crate::core::stats::{Backfill, SourceState, Status};
 use crate::exchange::RequestKind;
-use crate::http::{Cache, Error, Head, Responder};
+use crate::http::{Cache, Head, Responder};
 use crate::json::{Array, json};
 use crate::market::{QuoteCounts, Quotes, SourceId};
 use crate::named::named;
@@ -33,7 +33,7 @@ pub enum Kind {
 const BODY_BYTES: usize = 340;
 
 impl Prepared for Kind {
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let state = state(view.status, &view.market.quotes);
         let is_healthy = match self {
             Kind::Whole => is_serving(state),
@@ -46,7 +46,7 @@ impl Prepared for Kind {
             ..Head::json(None, Cache::NoStore)
         };
         with_body(view, state, |body| responder.send(&head, body));
-        Ok(Outcome::Sent)
+        Ok(None)
     }
 }
 
@@ -85,8 +85,10 @@ fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> 
     const CACHED: &str =
         concat!(",\"version\":\"", env!("CARGO_PKG_VERSION"), "\",\"quotes\":{\"cached\":");
     let quotes = view.market.quotes.counts();
-    let sources = || view.status.running();
-    let up = sources().filter(|(_, it)| it.state == SourceState::Up);
+    let (mut up, mut total) = (0, 0);
+    for (_, source) in view.status.running() {
+        (up, total) = (up + u64::from(source.state == SourceState::Up), total + 1);
+    }
     let uptime_ms = if is_ready(state, &quotes) {
         "\",\"live\":true,\"ready\":true,\"uptimeMs\":"
     } else {
@@ -98,8 +100,8 @@ fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> 
         (CACHED, quotes.cached as u64),
         (",\"fresh\":", quotes.fresh as u64),
         (",\"stale\":", quotes.stale as u64),
-        ("},\"upstreams\":{\"up\":", up.count() as u64),
-        (",\"total\":", sources().count() as u64),
+        ("},\"upstreams\":{\"up\":", up),
+        (",\"total\":", total),
     ];
     let mut length = 0;
     let mut push = |text: &[u8]| {
@@ -229,46 +231,41 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
     let counts = quotes.counts();
     let history = &status.history;
     let cluster = status.cluster.as_ref();
-    let of_all = |code: Code, holds: bool| holds.then_some(Reason { code, source: None });
     let whole = [
-        of_all(Code::Stopping, status.stopping),
-        of_all(Code::Starting, counts.cached == 0),
-        of_all(Code::QuotesStale, counts.cached > 0 && counts.fresh == 0),
-        of_all(Code::HistoryUnusable, history.unusable),
-        of_all(Code::HistoryLost, history.lost),
-        of_all(Code::HistoryWriteFailed, history.write_failed),
-        of_all(Code::LogLosesLines, status.log.loses()),
-        of_all(Code::ReloadRefused, status.reloads.refused_at.is_some()),
-        of_all(Code::ClusterDown, cluster.is_some_and(|it| !it.is_up)),
-        of_all(Code::ClusterFormat, cluster.is_some_and(|it| it.format.is_some())),
-        of_all(Code::ClusterName, cluster.is_some_and(|it| it.taken_name.is_some())),
-        of_all(Code::ClusterClock, cluster.is_some_and(|it| it.clock_off_ms.is_some())),
+        (Code::Stopping, status.stopping),
+        (Code::Starting, counts.cached == 0),
+        (Code::QuotesStale, counts.cached > 0 && counts.fresh == 0),
+        (Code::HistoryUnusable, history.unusable),
+        (Code::HistoryLost, history.lost),
+        (Code::HistoryWriteFailed, history.write_failed),
+        (Code::LogLosesLines, status.log.loses()),
+        (Code::ReloadRefused, status.reloads.refused_at.is_some()),
+        (Code::ClusterDown, cluster.is_some_and(|it| !it.is_up)),
+        (Code::ClusterFormat, cluster.is_some_and(|it| it.format.is_some())),
+        (Code::ClusterName, cluster.is_some_and(|it| it.taken_name.is_some())),
+        (Code::ClusterClock, cluster.is_some_and(|it| it.clock_off_ms.is_some())),
     ];
     let of_sources = status.running().flat_map(move |(id, source)| {
         let shared = cluster.filter(|it| it.is_up).and_then(|it| it.sources.get(id.index()));
-        let by_state = match source.state {
-            SourceState::Starting => Some(Code::SourceStarting),
-            SourceState::Backoff => Some(Code::SourceBackoff),
-            SourceState::Down => Some(Code::SourceDown),
-            SourceState::Up => quotes.frozen(id).then_some(Code::SourceFrozen),
-        };
-        let failing = |code: Code| {
-            let (kind, _) = code.kind()?;
-            source.kind_failing_since[kind as usize].map(|_| code)
-        };
+        let (state, doubt) = (source.state, source.clock_doubt.as_ref());
+        let fails = |kind: RequestKind| source.kind_failing_since[kind as usize].is_some();
         let codes = [
-            by_state,
-            source.clock_doubt.as_ref().filter(|it| it.is_told()).map(|_| Code::SourceClockInDoubt),
-            failing(Code::SourceCandles),
-            failing(Code::SourceMarkets),
-            failing(Code::SourceStats),
-            source.is_round_slow.then_some(Code::SourceRound),
-            source.spent_by_others.map(|_| Code::SourceBudget),
-            shared.and_then(|it| it.alone.as_ref()).map(|_| Code::ClusterAlone),
+            (Code::SourceStarting, state == SourceState::Starting),
+            (Code::SourceBackoff, state == SourceState::Backoff),
+            (Code::SourceDown, state == SourceState::Down),
+            (Code::SourceFrozen, state == SourceState::Up && quotes.frozen(id)),
+            (Code::SourceClockInDoubt, doubt.is_some_and(|it| it.is_told())),
+            (Code::SourceCandles, fails(RequestKind::Candles)),
+            (Code::SourceMarkets, fails(RequestKind::List)),
+            (Code::SourceStats, fails(RequestKind::Stats)),
+            (Code::SourceRound, source.is_round_slow),
+            (Code::SourceBudget, source.spent_by_others.is_some()),
+            (Code::ClusterAlone, shared.is_some_and(|it| it.alone.is_some())),
         ];
-        codes.into_iter().flatten().map(move |code| Reason { code, source: Some(id) })
+        codes.into_iter().filter(|(_, holds)| *holds).map(move |(code, _)| (code, Some(id)))
     });
-    whole.into_iter().flatten().chain(of_sources)
+    let whole = whole.into_iter().filter(|(_, holds)| *holds).map(|(code, _)| (code, None));
+    whole.chain(of_sources).map(|(code, source)| Reason { code, source })
 }
 
 /// The current state of the service.

@@ -5,10 +5,11 @@
 //! costs little.
 
 use super::body::{Body, send_kept};
-use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
+use super::outcome::{Advance, Deferred, InParts, Outcome, Prepared, send_error};
 use super::records::{fragment, write_item, write_market, write_names};
+use super::request::ApiRequest;
 use super::selection::{Selection, find, match_rank};
-use super::view::{ApiRequest, View};
+use super::view::View;
 use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::fingerprint::Part;
@@ -69,7 +70,7 @@ impl ListRequest {
 impl Prepared for ListRequest {
     /// Responds at once if the list has only one part. A longer list is not begun before its turn, since it
     /// takes memory for each row.
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let is_short = self.kind.symbols(view).is_none_or(|it| it.len() <= ROWS_A_PART);
         // Nothing but the catalog decides what the list of all markets of the ecosystem says.
         if !is_short && matches!(self.kind, ListKind::Ecosystem) && self.selection.is_none() {
@@ -78,14 +79,14 @@ impl Prepared for ListRequest {
             let head = Head::json(None, view.until_any_poll());
             let head = body.tagged(head, self.decimals.variant());
             if send_kept(view, responder, head, || self.cache_key()) {
-                return Ok(Outcome::Sent);
+                return Ok(None);
             }
         }
         let mut list = Box::new(LongList { request: self.clone(), restarts: 0, rows: None });
         if is_short && list.step(view) == Advance::Done {
             return Ok(list.finish(view, responder));
         }
-        Ok(Outcome::Deferred(list))
+        Ok(Some(Deferred::InParts(list)))
     }
 }
 
@@ -312,7 +313,7 @@ impl ListKind {
     }
 }
 
-impl Deferred for LongList {
+impl InParts for LongList {
     fn held(&self) -> usize {
         let held = |it: &Rows| {
             let symbols = it.symbols.len() * size_of::<SymbolId>();
@@ -357,7 +358,7 @@ impl Deferred for LongList {
         if is_empty || rows.taken == piece.end { Advance::Done } else { Advance::More }
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
         let LongList { request, rows, .. } = *self;
         let ListRequest { kind, selection, query, decimals } = &request;
         let Some(Rows { total, is_stale, mut body, .. }) = rows else {
@@ -409,7 +410,7 @@ mod tests {
             };
             let mut outcome = list.respond(&view, &mut responder).expect("a list");
             let mut is_made = false;
-            if let Outcome::Deferred(mut rows) = outcome {
+            if let Some(Deferred::InParts(mut rows)) = outcome {
                 while rows.step(&view) != Advance::Done {
                     is_made = true;
                 }
@@ -427,11 +428,11 @@ mod tests {
         assert!(text.starts_with("HTTP/1.1 304") && !is_made, "{text}");
         let gzip = "Accept-Encoding: gzip\r\n";
         let (outcome, _, is_made) = ask(gzip, &cx);
-        let Outcome::ToCompress(it) = outcome else { panic!("it is to be compressed") };
+        let Some(Deferred::ToCompress(it)) = outcome else { panic!("it is to be compressed") };
         assert!(is_made);
         let client = crate::table::Table::new(1).insert(()).expect("room");
         cx.compressed.insert(it.key, it.tag, it.body, client);
-        while cx.compressed.has_work() {
+        while cx.compressed.depth() > 0 {
             cx.compressed.step(|_| true);
         }
         let (_, text, is_made) = ask(gzip, &cx);

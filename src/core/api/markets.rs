@@ -3,9 +3,10 @@
 
 use super::body::Body;
 use super::list::{ListKind, ListRequest, no_category};
-use super::outcome::{Outcome, Prepared};
+use super::outcome::{Outcome, Preparation};
 use super::records::{fragment, write_item};
-use super::view::{ApiRequest, View};
+use super::request::ApiRequest;
+use super::view::View;
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder, decode_segment, echo};
@@ -15,8 +16,11 @@ use crate::market::{Quote, Series, SeriesKey, SymbolId};
 use crate::time::UnixMs;
 
 /// Responds to `/api/v1/categories`.
-pub fn categories(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+pub fn categories(
+    call: &ApiRequest<'_>,
+    view: &View<'_>,
+    responder: &mut Responder<'_>,
+) -> Outcome {
     // The response has no decimals, but a wrong value is an error here, too.
     call.only_decimals()?;
     let catalog = &view.market.catalog;
@@ -28,23 +32,22 @@ pub fn categories(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Resul
 }
 
 /// Reads a request for `/api/v1/categories/:categoryId/markets`.
-pub fn category(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn category(call: &ApiRequest<'_>, view: &View<'_>) -> Preparation {
     let id = decode_segment(call.rest).unwrap_or_default();
     let list = ListRequest::read(call, ListKind::Category((*id).into()))?;
-    if call.view.market.catalog.category(&id).is_none() {
+    if view.market.catalog.category(&id).is_none() {
         return Err(no_category(call.rest));
     }
     Ok(Box::new(list))
 }
 
 /// Reads a request for `/api/ecosystem/market`: the active markets.
-pub fn ecosystem(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn ecosystem(call: &ApiRequest<'_>, _: &View<'_>) -> Preparation {
     Ok(Box::new(ListRequest::read(call, ListKind::Ecosystem)?))
 }
 
 /// Responds to `/api/ecosystem/market/{id}`: the full record, also of an inactive market.
-pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+pub fn market(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let decimals = call.only_decimals()?;
     let text = call.path_text()?;
     let catalog = &view.market.catalog;

@@ -3,10 +3,10 @@
 //! Owns the wire format of every response, and the table of endpoints below. Each family of endpoints has one
 //! file. An endpoint sees the core through a [`View`]. It fills caches and changes nothing else: the JSON of
 //! a quote is kept with the quote, the rows of a chart with its series, and a [`Prepared`] request with the
-//! request's head. A response that takes more than one turn is handed back as an [`Outcome`].
+//! request's head. A response that takes more than one turn is handed back as a [`Deferred`].
 //!
-//! The endpoints share `view` (what each is given), `records` (JSON of several endpoints), `list` (long
-//! lists) and `body`.
+//! The endpoints share `request` and `view` (what each is given), `records` (JSON of several endpoints),
+//! `list` (long lists) and `body`.
 //!
 //! # To add an endpoint
 //!
@@ -47,6 +47,7 @@ mod outcome;
 mod page;
 mod quotes;
 mod records;
+mod request;
 mod selection;
 pub mod stream;
 mod udf;
@@ -55,20 +56,19 @@ mod view;
 pub use crate::http::error::{self, Error};
 pub use endpoint::Endpoint;
 pub use outcome::{
-    Advance, ChartPlace, Deferred, Outcome, Position, Prepared, Round, SeriesSlots, StreamRequest,
-    StreamedSymbols, send_error,
+    Advance, ChartPlace, Deferred, InParts, Outcome, Position, Prepared, Round, SeriesSlots,
+    StreamRequest, StreamedSymbols, send_error,
 };
+pub use request::{ApiRequest, Handler};
 pub use view::View;
 
 use super::Service;
 use crate::config::Config;
-use crate::http::{Head, Method, Request, Responder};
+use crate::http::{Head, Method, Request};
 use Handler::{Prepare, Respond};
 use Path::{Below, Between, Exactly, Root};
 use described::Bases;
 use health::Kind;
-use outcome::send_fault;
-use view::ApiRequest;
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -78,7 +78,7 @@ static API: &[Row] = &[
     Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(markets::categories)),
     Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Prepare(markets::category)),
     Row(Endpoint::Metrics, Exactly("/api/v1/metrics"), Respond(metrics::json)),
-    Row(Endpoint::Stream, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
+    Row(Endpoint::Stream, Exactly("/api/v1/stream"), Respond(|call, view, _| stream::read(call, view))),
 ];
 
 /// The addresses under `ecosystemBasePath`.
@@ -97,7 +97,7 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
     Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
     Row(Endpoint::Udf, Exactly("/udf/search"), Respond(udf::search)),
-    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, _| udf::history::history(call))),
+    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, view, _| udf::history::history(call, view))),
     Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
 ] } else { &[] };
 
@@ -105,15 +105,15 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
     Row(Endpoint::Page, Root, Respond(page::root)),
-    Row(Endpoint::Health, Exactly("/health"), Prepare(|_| Ok(Box::new(Kind::Whole)))),
-    Row(Endpoint::Health, Exactly("/health/live"), Prepare(|_| Ok(Box::new(Kind::Live)))),
-    Row(Endpoint::Health, Exactly("/health/ready"), Prepare(|_| Ok(Box::new(Kind::Ready)))),
+    Row(Endpoint::Health, Exactly("/health"), Prepare(|_, _| Ok(Box::new(Kind::Whole)))),
+    Row(Endpoint::Health, Exactly("/health/live"), Prepare(|_, _| Ok(Box::new(Kind::Live)))),
+    Row(Endpoint::Health, Exactly("/health/ready"), Prepare(|_, _| Ok(Box::new(Kind::Ready)))),
     Row(Endpoint::Prometheus, Exactly("/metrics"), Respond(metrics::prometheus)),
     Row(Endpoint::OpenApi, Exactly("/openapi.json"), Respond(described::document)),
 ];
 
 /// A row of the table: an endpoint, its address, and its handler.
-pub struct Row(Endpoint, Path, Handler);
+struct Row(Endpoint, Path, Handler<'static>);
 
 /// An address behind the base path.
 enum Path {
@@ -125,13 +125,6 @@ enum Path {
     Between(&'static str, &'static str),
     /// The base path itself, with or without a slash.
     Root,
-}
-
-enum Handler {
-    /// Responds, or returns how the response comes about.
-    Respond(fn(&ApiRequest<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
-    /// Prepares a request that is worth keeping until the same request comes again.
-    Prepare(fn(&ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error>),
 }
 
 impl Path {
@@ -151,87 +144,28 @@ impl Path {
     }
 }
 
-/// What a request is for.
-pub enum Destination<'a> {
-    /// A request that was prepared when it came before.
-    Prepared(Endpoint, &'a dyn Prepared),
-    /// OPTIONS of any address.
-    Options,
-    /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
-    Found(&'static Row, Service, &'a [u8]),
-    /// An address of this endpoint, or the target of a CONNECT, with a method that is not served.
-    NotAllowed(Endpoint),
-    /// An address that is not in the table.
-    NotFound,
-}
-
-/// Looks up what a request is for. `path`: its path, normalized.
+/// Finds what responds to a request. `path`: its path, normalized.
 pub fn route<'a>(
     config: &Config,
     service: Service,
-    request: &Request<'_>,
+    request: &'a Request<'a>,
     path: &'a [u8],
-) -> Destination<'a> {
-    if request.method == Method::Options {
-        return Destination::Options;
-    }
-    match find(config, service, path) {
+) -> ApiRequest<'a> {
+    const OPTIONS: Handler<'_> = Respond(|_, _, responder| {
+        responder.send(&Head::options(), b"");
+        Ok(None)
+    });
+    const NOT_ALLOWED: Handler<'_> = Respond(|_, _, _| Err(Error::METHOD_NOT_ALLOWED));
+    const NOT_FOUND: Handler<'_> = Respond(|call, _, _| Err(Error::not_found(call.request.path)));
+    let (endpoint, handler, rest) = match find(config, service, path) {
+        _ if request.method == Method::Options => (Endpoint::Options, OPTIONS, path),
         // Only CONNECT, which is not served, has a target without a leading slash.
-        None if !path.starts_with(b"/") => Destination::NotAllowed(Endpoint::Unknown),
-        None => Destination::NotFound,
-        Some((row, _)) if !request.method.is_served() => Destination::NotAllowed(row.0),
-        Some((row, rest)) => Destination::Found(row, service, rest),
-    }
-}
-
-impl Destination<'_> {
-    /// The endpoint, for the rate limit and the metrics.
-    #[inline]
-    pub fn endpoint(&self) -> Endpoint {
-        match self {
-            Destination::Prepared(endpoint, _) => *endpoint,
-            Destination::Options => Endpoint::Options,
-            Destination::Found(row, ..) => row.0,
-            Destination::NotAllowed(endpoint) => *endpoint,
-            Destination::NotFound => Endpoint::Unknown,
-        }
-    }
-
-    /// Responds to the request, or returns how its response comes about. `newly_prepared`: takes the
-    /// prepared request, if it is worth keeping.
-    #[inline]
-    pub fn respond(
-        self,
-        view: &View<'_>,
-        request: &Request<'_>,
-        responder: &mut Responder<'_>,
-        newly_prepared: &mut Option<Box<dyn Prepared>>,
-    ) -> Outcome {
-        let result = match self {
-            Destination::Prepared(_, prepared) => prepared.respond(view, responder),
-            Destination::Options => {
-                responder.send(&Head::options(), b"");
-                Ok(Outcome::Sent)
-            }
-            Destination::NotAllowed(_) => Err(Error::METHOD_NOT_ALLOWED),
-            Destination::NotFound => Err(Error::not_found(request.path)),
-            Destination::Found(Row(endpoint, _, handler), service, rest) => {
-                let call = ApiRequest { view, service, request, rest };
-                match handler {
-                    Respond(respond) => match respond(&call, responder) {
-                        Err(error) if *endpoint == Endpoint::Udf => {
-                            Ok(send_fault(&error.message, responder))
-                        }
-                        result => result,
-                    },
-                    Prepare(prepare) => prepare(&call).and_then(|prepared| {
-                        newly_prepared.insert(prepared).respond(view, responder)
-                    }),
-                }
-            }
-        };
-        result.unwrap_or_else(|error| send_error(&error, responder))
-    }
+        None if !path.starts_with(b"/") => (Endpoint::Unknown, NOT_ALLOWED, path),
+        None => (Endpoint::Unknown, NOT_FOUND, path),
+        Some((row, rest)) if !request.method.is_served() => (row.0, NOT_ALLOWED, rest),
+        Some((Row(endpoint, _, handler), rest)) => (*endpoint, *handler, rest),
+    };
+    ApiRequest { endpoint, handler, service, request, rest }
 }
 
 /// The row of an address on a listener of this service, and the part of the path that it leaves open.

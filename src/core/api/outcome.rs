@@ -13,23 +13,27 @@ use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The outcome of a request.
-pub enum Outcome {
-    /// The response is written.
-    Sent,
-    /// The response is made in parts.
-    Deferred(Box<dyn Deferred>),
-    /// The body is compressed first.
+/// The outcome of a request: `None` if the response is written.
+pub type Outcome = Result<Option<Deferred>, Error>;
+
+/// A prepared request, or why it is refused.
+pub type Preparation = Result<Box<dyn Prepared>, Error>;
+
+/// How a response comes about that is not written yet.
+pub enum Deferred {
+    /// It is made in parts.
+    InParts(Box<dyn InParts>),
+    /// Its body is compressed first.
     ToCompress(Box<ToCompress>),
-    /// The body is a stream, which ends with its connection.
+    /// Its body is a stream, which ends with its connection.
     Stream(Box<StreamRequest>),
 }
 
 /// A request whose parameters are read. Equal request lines give equal prepared requests until the catalog
 /// changes. A prepared request depends on no field of the head, no price and no candle.
-pub trait Prepared: Debug {
+pub trait Prepared: Debug + Sync {
     /// Responds to it.
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error>;
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome;
 }
 
 /// A request for a stream: what the stream is to send.
@@ -183,14 +187,14 @@ pub type SeriesSlots = (SeriesKey, Range<i64>);
 pub enum Advance {
     /// There is more to be made.
     More,
-    /// It lacks candles ([`Deferred::missing`]). Once they are there, or will not come, it goes on.
+    /// It lacks candles ([`InParts::missing`]). Once they are there, or will not come, it goes on.
     Waits,
     /// It is made.
     Done,
 }
 
 /// A response that is made in parts. Before its first step it holds no more than its request needs.
-pub trait Deferred {
+pub trait InParts {
     /// The candles that it is made of. They must stay in memory until it is finished.
     fn needs(&self) -> Vec<SeriesSlots> {
         Vec::new()
@@ -216,7 +220,7 @@ pub trait Deferred {
     fn step(&mut self, view: &View<'_>) -> Advance;
 
     /// Sends what was made, or hands its body back to be compressed first.
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome;
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred>;
 }
 
 /// A response whose body is compressed first.
@@ -229,22 +233,18 @@ pub struct ToCompress {
     pub body: Output,
     /// The compressed body, once there is one.
     pub compressed: Option<Arc<[u8]>>,
-    head: Head<'static>,
-    fields: Box<[u8]>,
+    /// The head of the compressed body, without its own fields.
+    pub head: Head<'static>,
+    /// The fields of the head.
+    pub fields: Box<[u8]>,
 }
 
 impl ToCompress {
-    /// A response with this body. `head`: the head for the compressed body.
-    pub fn new(key: CacheKey, tag: ETag, body: Output, head: &Head<'_>) -> ToCompress {
-        let (head, fields) = (Head { fields: b"", ..*head }, head.fields.into());
-        ToCompress { key, tag, body, compressed: None, head, fields }
-    }
-
     /// Sends it, once its body is compressed.
-    pub fn send(&self, responder: &mut Responder<'_>) -> Outcome {
+    pub fn send(&self, responder: &mut Responder<'_>) -> Option<Deferred> {
         let body = self.compressed.as_ref().expect("sent only once its body is compressed");
         send_shared(&Head { fields: &self.fields, ..self.head }, body, responder);
-        Outcome::Sent
+        None
     }
 }
 
@@ -256,18 +256,18 @@ pub fn send_shared(head: &Head<'_>, body: &Arc<[u8]>, responder: &mut Responder<
 }
 
 /// Sends an error.
-pub fn send_error(error: &Error, responder: &mut Responder<'_>) -> Outcome {
+pub fn send_error(error: &Error, responder: &mut Responder<'_>) -> Option<Deferred> {
     responder.error(error);
-    Outcome::Sent
+    None
 }
 
 /// Sends an error as the protocol of charting libraries wants it: with status 200, since their adapter takes
 /// any other for a failure of the network.
-pub fn send_fault(message: &str, responder: &mut Responder<'_>) -> Outcome {
+pub fn send_fault(message: &str, responder: &mut Responder<'_>) -> Option<Deferred> {
     let mut body = Vec::with_capacity(128);
     json!(&mut body, { "s": "error", "errmsg": message });
     responder.send(&Head::json(None, Cache::NoStore), &body);
-    Outcome::Sent
+    None
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! everybody gets the index.
 
 use super::body::Body;
-use super::outcome::Outcome;
-use super::view::ApiRequest;
+use super::outcome::{Deferred, Outcome};
+use super::request::ApiRequest;
+use super::view::View;
 use super::{body, described};
 use crate::core::Service;
 use crate::core::compressed_cache::CacheKey;
@@ -37,40 +38,40 @@ static FILES: &[PageFile] = if described::HAS_PAGE { files! {
 } } else { &[] };
 
 /// Responds to `/`, and redirects a client that has left out the slash.
-pub fn root(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn root(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     if call.rest.is_empty() {
         return Ok(add_slash(call, responder));
     }
     // The page requests quotes and charts from the addresses beside its own.
-    let base = call.view.config.base_path.as_bytes();
+    let base = view.config.base_path.as_bytes();
     let is_home = normal_path(call.request.path).strip_suffix(b"/") == Some(base);
     let has_quotes = call.service != Service::Ecosystem && is_home;
     match FILES.first() {
         Some(page) if has_quotes && prefers_html(call.request.fields) => {
-            Ok(send(call, page, true, responder))
+            Ok(send(view, page, true, responder))
         }
-        _ => Ok(index(call, responder)),
+        _ => Ok(index(call, view, responder)),
     }
 }
 
 /// Responds to the address of a file of the page.
-pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn file(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     if call.rest == b"config.json" {
-        return Ok(configuration(call, responder));
+        return Ok(configuration(view, responder));
     }
     let is_asked = |file: &&PageFile| file.0.as_bytes()["/page/".len()..] == *call.rest;
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
     let file = file.ok_or_else(|| Error::not_found(call.request.path))?;
-    Ok(send(call, file, false, responder))
+    Ok(send(view, file, false, responder))
 }
 
 fn send(
-    call: &ApiRequest<'_>,
+    view: &View<'_>,
     (address, text): &'static PageFile,
     by_media: bool,
     responder: &mut Responder<'_>,
-) -> Outcome {
+) -> Option<Deferred> {
     let content_type = match address.rsplit('.').next() {
         Some("html") => ContentType::HTML,
         Some("css") => ContentType::CSS,
@@ -88,7 +89,7 @@ fn send(
         ..Head::json(Some(ETag::new(0, b'p')), Cache::NoCache)
     };
     let key = || CacheKey::new(address, ());
-    body::send(call.view, responder, head, key, text.len(), |out| {
+    body::send(view, responder, head, key, text.len(), |out| {
         out.bytes().extend_from_slice(text);
     })
 }
@@ -104,28 +105,32 @@ fn preload(fields: &mut Vec<u8>) {
 }
 
 /// Sends the configuration in effect, as `--print-config` prints it: without users and passwords.
-fn configuration(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
-    let text = call.view.config.to_json();
+fn configuration(view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
+    let text = view.config.to_json();
     let head = Head { fields: POLICY.as_bytes(), ..Head::json(None, Cache::NoCache) };
     let key = CacheKey::new("/page/config.json", ());
-    Body::from_text(text.as_bytes()).send(call.view, responder, head, b'c', key)
+    Body::from_text(text.as_bytes()).send(view, responder, head, b'c', key)
 }
 
 /// Sends all addresses of this listener.
-fn index(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
+fn index(
+    call: &ApiRequest<'_>,
+    view: &View<'_>,
+    responder: &mut Responder<'_>,
+) -> Option<Deferred> {
     let mut text = Vec::with_capacity(2048);
     json!(&mut text, {
         "name": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
-        "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call),
+        "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call.service, view.config),
     });
     let head = Head { by_media: true, ..Head::json(None, Cache::NoCache) };
-    Body::from_text(&text).send(call.view, responder, head, b'i', CacheKey::new("/", ()))
+    Body::from_text(&text).send(view, responder, head, b'i', CacheKey::new("/", ()))
 }
 
 /// Redirects to the same address with a slash, because references in the page are relative to what is before
 /// the last slash. The redirect is relative, too.
-fn add_slash(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
+fn add_slash(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
     let last = call.request.path.rsplit(|byte| *byte == b'/').next();
     let mut fields = b"Location: ".to_vec();
     fields.extend_from_slice(last.unwrap_or_default());
@@ -137,7 +142,7 @@ fn add_slash(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
     fields.extend_from_slice(b"\r\n");
     let head = Head { status: 308, fields: &fields, ..Head::json(None, Cache::NoCache) };
     responder.send(&head, b"{}");
-    Outcome::Sent
+    None
 }
 
 #[cfg(test)]

@@ -5,14 +5,15 @@
 
 use super::body;
 use super::list::{ListKind, ListRequest};
-use super::outcome::{Outcome, Prepared};
+use super::outcome::{Outcome, Preparation, Prepared};
 use super::records::{fragment, write_item_error};
-use super::view::{ApiRequest, NamedMarket, View, decimals, look_up, read_markets, required};
+use super::request::ApiRequest;
+use super::view::{NamedMarket, View, decimals, look_up, read_markets, required};
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Error, Head, Responder};
 use crate::json::Decimals;
-use crate::market::{SourceId, SymbolId};
+use crate::market::{Quote, SourceId, SymbolId};
 
 /// A request for one quote.
 #[derive(Clone, Debug)]
@@ -23,18 +24,17 @@ pub struct QuoteRequest {
 }
 
 /// Reads a request for `/api/v1/quotes/:symbol`.
-pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn prepare(call: &ApiRequest<'_>, view: &View<'_>) -> Preparation {
     let [style, source] = call.params(["decimals", "source"])?;
-    let (decimals, source) = (decimals(&style)?, call.source(&source)?);
-    let symbol = look_up(call.view, &call.path_text()?)?;
+    let (decimals, source) = (decimals(&style)?, view.named_source(&source)?);
+    let symbol = look_up(view, &call.path_text()?)?;
     Ok(Box::new(QuoteRequest { symbol, source, decimals }))
 }
 
 impl Prepared for QuoteRequest {
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let QuoteRequest { symbol, source, decimals } = *self;
-        let quote = view.served_quote(symbol, source);
-        let quote = quote.ok_or_else(|| missing(view, symbol, source))?;
+        let quote = served(view, symbol, source)?;
         let etag = ETag::new(quote.version, decimals.variant());
         let cache = match quote.stale() {
             true => Cache::NoCache,
@@ -43,7 +43,7 @@ impl Prepared for QuoteRequest {
         };
         let head = Head::json(Some(etag), cache);
         responder.send(&head, &fragment(view, quote, decimals));
-        Ok(Outcome::Sent)
+        Ok(None)
     }
 }
 
@@ -56,21 +56,21 @@ pub struct QuotesRequest {
 }
 
 /// Reads a request for `/api/v1/quotes?symbols=...`.
-pub fn prepare_list(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn prepare_list(call: &ApiRequest<'_>, view: &View<'_>) -> Preparation {
     let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
-    let (decimals, source) = (decimals(&style)?, call.source(&source)?);
-    let most = call.view.config.limits.symbols_per_request;
+    let (decimals, source) = (decimals(&style)?, view.named_source(&source)?);
+    let most = view.config.limits.symbols_per_request;
     Ok(match required(&symbols, "symbols", "a list like BTC/USDT,ETH/USDT, or *")? {
         b"*" => Box::new(ListRequest::read(call, ListKind::Quotes(source))?),
         names => {
-            let markets = read_markets(call.view, names, most)?;
+            let markets = read_markets(view, names, most)?;
             Box::new(QuotesRequest { markets, source, decimals })
         }
     })
 }
 
 impl Prepared for QuotesRequest {
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         const OPEN: &[u8] = b"{\"quotes\":[";
         const MIDDLE: &[u8] = b"],\"errors\":[";
         const CLOSE: &[u8] = b"]}";
@@ -81,11 +81,8 @@ impl Prepared for QuotesRequest {
         let mut made_of = Fingerprint::default();
         let mut is_stale = false;
         for (name, symbol) in markets {
-            let found = symbol.map_or_else(|| look_up(view, name), Ok).and_then(|symbol| {
-                let quote = view.served_quote(symbol, *source);
-                quote.ok_or_else(|| missing(view, symbol, *source))
-            });
-            match found {
+            let symbol = symbol.map_or_else(|| look_up(view, name), Ok);
+            match symbol.and_then(|symbol| served(view, symbol, *source)) {
                 Ok(quote) => {
                     made_of.add(Part::Quote(quote.version));
                     is_stale |= quote.stale();
@@ -122,6 +119,15 @@ impl Prepared for QuotesRequest {
             out.extend_from_slice(CLOSE);
         }))
     }
+}
+
+/// The quote that is served for a symbol, or why there is none.
+pub fn served<'v>(
+    view: &View<'v>,
+    symbol: SymbolId,
+    source: Option<SourceId>,
+) -> Result<&'v Quote, Error> {
+    view.served_quote(symbol, source).ok_or_else(|| missing(view, symbol, source))
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.

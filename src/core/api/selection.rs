@@ -2,7 +2,8 @@
 //!
 //! A [`Selection`] says which rows, in which order, and which piece of them; `list` looks at the rows.
 
-use super::view::{ApiRequest, count, one_of};
+use super::request::ApiRequest;
+use super::view::{count, one_of};
 use crate::decimal::Decimal;
 use crate::http::{Error, query_pairs};
 use crate::market::{Quote, SymbolName};

@@ -22,10 +22,11 @@
 
 use super::chart::Followed;
 use super::health;
-use super::outcome::{ChartPlace, Outcome, Position, StreamRequest, StreamedSymbols};
+use super::outcome::{ChartPlace, Deferred, Outcome, Position, StreamRequest, StreamedSymbols};
 use super::quotes::missing;
 use super::records::fragment;
-use super::view::{ApiRequest, View, decimals, items, look_up};
+use super::request::ApiRequest;
+use super::view::{View, decimals, items, look_up};
 use crate::http::{Cache, ContentType, EndlessBody, Error, Head, Responder, echo};
 use crate::interval::Interval;
 use crate::json::{Decimals, Object, Ready, Value, json};
@@ -40,16 +41,16 @@ const FIELDS: &[u8] = b"X-Accel-Buffering: no\r\n";
 pub const UNKNOWN: &str = "symbol_not_found";
 
 /// Reads a request for `/api/v1/stream`.
-pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
+pub fn read(call: &ApiRequest<'_>, view: &View<'_>) -> Outcome {
     let [symbols, charts, style, source] =
         call.params(["symbols", "charts", "decimals", "source"])?;
-    let (decimals, source) = (decimals(&style)?, call.source(&source)?);
+    let (decimals, source) = (decimals(&style)?, view.named_source(&source)?);
     if symbols.is_none() && charts.is_none() {
         let message = "\"symbols\" or \"charts\" is required: lists like BTC/USDT,ETH/USDT, or *, and \
                        BTC/USDT:1m,ETH/USDT:1h.";
         return Err(Error::bad("missing_parameter", "symbols", message));
     }
-    let mut names = Names { call, source, unknown: BTreeMap::new(), is_served: false, error: None };
+    let mut names = Names { view, source, unknown: BTreeMap::new(), is_served: false, error: None };
     let mut charts = match charts.as_deref() {
         None => Vec::new(),
         Some(text) => read_charts(&mut names, text)?,
@@ -67,11 +68,11 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         return Err(error);
     }
     let last_id = call.request.fields.get("last-event-id");
-    let resumed = last_id.and_then(|id| Position::read(id, call.view.boot, charts.len()));
+    let resumed = last_id.and_then(|id| Position::read(id, view.boot, charts.len()));
     for (chart, closed) in charts.iter_mut().zip(resumed.iter().flat_map(|it| &it.closes)) {
         chart.closed = *closed;
     }
-    Ok(Outcome::Stream(Box::new(StreamRequest {
+    Ok(Some(Deferred::Stream(Box::new(StreamRequest {
         charts,
         symbols,
         unknown,
@@ -79,12 +80,12 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         decimals,
         resumed,
         body: EndlessBody(call.request.version),
-    })))
+    }))))
 }
 
 /// Reads the names of a list. One that nobody serves does not end a stream that has another one.
-struct Names<'c, 'r> {
-    call: &'c ApiRequest<'r>,
+struct Names<'v> {
+    view: &'v View<'v>,
     source: Option<SourceId>,
     /// By place: the names that stand for no symbol yet.
     unknown: BTreeMap<usize, Box<[u8]>>,
@@ -94,7 +95,7 @@ struct Names<'c, 'r> {
     error: Option<Error>,
 }
 
-impl Names<'_, '_> {
+impl Names<'_> {
     /// The symbol that a name at this place stands for, if it ever did.
     fn read(
         &mut self,
@@ -102,7 +103,7 @@ impl Names<'_, '_> {
         name: &[u8],
         param: &'static str,
     ) -> Result<Option<SymbolId>, Error> {
-        let view = self.call.view;
+        let view = self.view;
         let served = look_up(view, name).map_err(|error| error.about(param));
         let served = served.and_then(|it| view.check_tracked(it, self.source).map(|()| it));
         match served {
@@ -125,11 +126,11 @@ impl Names<'_, '_> {
 
 /// Reads symbols. `first`: the place of the first one. A symbol that was named before is `None`.
 fn read_symbols(
-    names: &mut Names<'_, '_>,
+    names: &mut Names<'_>,
     text: &[u8],
     first: usize,
 ) -> Result<Box<[Option<SymbolId>]>, Error> {
-    let items = items(text, "symbols", names.call.view.config.limits.stream_symbols)?;
+    let items = items(text, "symbols", names.view.config.limits.stream_symbols)?;
     let (mut seen, mut texts) = (HashSet::with_capacity(items.len()), HashSet::new());
     let read = |(place, item)| {
         if texts.insert(item) {
@@ -142,8 +143,8 @@ fn read_symbols(
 }
 
 /// Reads charts: a symbol, a colon and an interval each. One that was named before has no symbol.
-fn read_charts(names: &mut Names<'_, '_>, text: &[u8]) -> Result<Vec<ChartPlace>, Error> {
-    let view = names.call.view;
+fn read_charts(names: &mut Names<'_>, text: &[u8]) -> Result<Vec<ChartPlace>, Error> {
+    let view = names.view;
     let items = items(text, "charts", view.config.limits.stream_charts)?;
     let (mut charts, mut texts) = (Vec::<ChartPlace>::new(), HashSet::new());
     for (place, item) in items.into_iter().enumerate() {

@@ -9,11 +9,12 @@
 
 use crate::core::api::body::Body;
 use crate::core::api::list::ListRequest;
-use crate::core::api::outcome::{Outcome, Prepared as _};
-use crate::core::api::quotes::missing;
+use crate::core::api::outcome::{Deferred, Outcome, Prepared as _};
+use crate::core::api::quotes::served;
 use crate::core::api::records::{TYPE, exchange, write_names};
+use crate::core::api::request::ApiRequest;
 use crate::core::api::selection::Selection;
-use crate::core::api::view::{ApiRequest, ParamValue, View, count, items, look_up, required};
+use crate::core::api::view::{ParamValue, View, count, items, look_up, required};
 use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::http::{Cache, ContentType, Error, Head, Responder};
@@ -27,9 +28,9 @@ pub mod history;
 pub const VARIANT: u8 = b'u';
 
 /// Responds to `/udf/config`: what this feed can do.
-pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn config(_: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let mut text = Vec::with_capacity(1024);
-    let sources = call.view.status.running().map(|(_, source)| &*source.id);
+    let sources = view.status.running().map(|(_, source)| &*source.id);
     let kind =
         |(name, value)| move |out: &mut Vec<u8>| json!(out, { "name": name, "value": value });
     json!(&mut text, {
@@ -42,7 +43,7 @@ pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "symbols_types": List([("All types", ""), ("Crypto", TYPE)].map(kind)),
         "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
     });
-    Ok(send(call.view, responder, Cache::NoCache, CacheKey::new("/udf/config", ()), &text))
+    Ok(send(view, responder, Cache::NoCache, CacheKey::new("/udf/config", ()), &text))
 }
 
 /// The value of a parameter. A library sends the parameters that it does not need without a value.
@@ -57,7 +58,7 @@ pub fn send(
     cache: Cache,
     key: CacheKey,
     text: &[u8],
-) -> Outcome {
+) -> Option<Deferred> {
     Body::from_text(text).send(view, responder, Head::json(None, cache), VARIANT, key)
 }
 
@@ -70,11 +71,11 @@ fn as_exchange(id: &str) -> impl Value {
 }
 
 /// Responds to `/udf/time`: the time in seconds.
-pub fn time(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let seconds = call.view.now().unix.0.div_euclid(1000).to_string();
+pub fn time(_: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+    let seconds = view.now().unix.0.div_euclid(1000).to_string();
     let head = Head { content_type: ContentType::TEXT, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
-    Ok(Outcome::Sent)
+    Ok(None)
 }
 
 /// Digits behind the point of the largest price scale below 2^53: scripts round greater integers.
@@ -104,8 +105,7 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<MarketOfSo
 }
 
 /// Responds to `/udf/symbols`.
-pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+pub fn symbols(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let [value] = call.params(["symbol"])?.map(given);
     let (symbol, source) = read_symbol(view, &value)?;
     let catalog = &view.market.catalog;
@@ -161,13 +161,13 @@ fn places_of(quote: &Quote) -> u32 {
 }
 
 /// Responds to `/udf/quotes`.
-pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+pub fn quotes(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let [symbols] = call.params(["symbols"])?.map(given);
     let list = required(&symbols, "symbols", "a list like BTC/USDT,ETH/USDT")?;
     let items = items(list, "symbols", view.config.limits.symbols_per_request)?;
     let mut text = Vec::with_capacity(512 * items.len());
-    let found: Vec<_> = items.into_iter().map(|item| (item, find_quote(view, item))).collect();
+    let find = |item| find(view, item).and_then(|(symbol, source)| served(view, symbol, source));
+    let found: Vec<_> = items.into_iter().map(|item| (item, find(item))).collect();
     let is_stale = found.iter().any(|(_, quote)| quote.as_ref().is_ok_and(|it| it.stale()));
     let quotes = found.iter().map(|(item, quote)| {
         move |out: &mut Vec<u8>| write_quote(out, view, item, quote.as_ref().copied())
@@ -175,12 +175,6 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     json!(&mut text, { "s": "ok", "d": List(quotes) });
     let cache = view.until_any_poll_unless(is_stale);
     Ok(send(view, responder, cache, CacheKey::new("/udf/quotes", ()), &text))
-}
-
-/// The quote of the market that `item` names.
-fn find_quote<'v>(view: &View<'v>, item: &[u8]) -> Result<&'v Quote, Error> {
-    let (symbol, source) = find(view, item)?;
-    view.served_quote(symbol, source).ok_or_else(|| missing(view, symbol, source))
 }
 
 /// Writes the quote of the market that `item` names, or why there is none.
@@ -226,15 +220,15 @@ const MAX_RESULTS: usize = 200;
 const DEFAULT_RESULTS: usize = 30;
 
 /// Responds to `/udf/search`.
-pub fn search(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn search(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let [query, kind, exchange, limit] =
         call.params(["query", "type", "exchange", "limit"])?.map(given);
     let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
-    let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
+    let source = exchange.map(|id| view.source(&id.to_ascii_lowercase()));
     // There is no other type, and nothing on an exchange that is not configured.
     let is_empty = kind.is_some_and(|kind| *kind != *TYPE.as_bytes()) || source == Some(None);
     let limit = if is_empty { 0 } else { limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) };
     let search = Selection::needle(query.as_deref().unwrap_or_default());
     let found = Selection { limit: Some(limit), search, ..Selection::default() };
-    ListRequest::found(source.flatten(), found).respond(call.view, responder)
+    ListRequest::found(source.flatten(), found).respond(view, responder)
 }

@@ -1,11 +1,10 @@
 //! What an endpoint is given. A [`View`] shows the core during one call: nothing can be changed through it
-//! but caches. An [`ApiRequest`] has the parameters of a query, by name (each at most once, unknown ones
-//! ignored), and the symbols that it names.
+//! but caches. The functions read the values of parameters, and the symbols that they name.
 
 use crate::config::Config;
 use crate::core::compressed_cache::CompressedBodies;
-use crate::core::{Context, ProcessFacts, Service, Status};
-use crate::http::{Cache, Error, Request, decode_segment, echo, query_pairs};
+use crate::core::{Context, ProcessFacts, Status};
+use crate::http::{Cache, Error, echo};
 use crate::interval::{Interval, Stored};
 use crate::json::Decimals;
 use crate::market::{Lookup, Market, Quote, SourceId, SymbolId};
@@ -155,6 +154,16 @@ impl<'a> View<'a> {
         found.map(|(id, _)| id)
     }
 
+    /// The parameter `source`: the id of a configured source.
+    pub fn named_source(&self, value: &ParamValue<'_>) -> Result<Option<SourceId>, Error> {
+        let unknown = |id| {
+            let message = format!("Unknown source \"{}\".", echo(id));
+            Error::new(404, "source_not_found", message).about("source")
+        };
+        let read = |id| self.source(id).ok_or_else(|| unknown(id));
+        value.as_deref().map(read).transpose()
+    }
+
     /// The sources that answer for a symbol: the one that a request names, or all in the order of failover.
     pub fn sources_for<'s>(
         &'s self,
@@ -195,71 +204,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// A request as its endpoint sees it.
-#[derive(Clone, Copy)]
-pub struct ApiRequest<'a> {
-    /// What the response is made from.
-    pub view: &'a View<'a>,
-    /// What the listener serves.
-    pub service: Service,
-    /// Its head.
-    pub request: &'a Request<'a>,
-    /// The part of the path that the table of endpoints leaves open.
-    pub rest: &'a [u8],
-}
-
 /// The value of a parameter.
 pub type ParamValue<'a> = Option<Cow<'a, [u8]>>;
-
-impl<'a> ApiRequest<'a> {
-    /// The values of the parameters with these names. One that is given twice is an error. Unknown ones
-    /// are ignored: cache busters are common.
-    pub fn params<const N: usize>(
-        &self,
-        names: [&'static str; N],
-    ) -> Result<[ParamValue<'a>; N], Error> {
-        let mut values = [const { None }; N];
-        if self.request.query.is_empty() {
-            return Ok(values);
-        }
-        for (key, value) in query_pairs(self.request.query) {
-            let Some(at) = names.iter().position(|name| name.as_bytes() == &*key) else {
-                continue;
-            };
-            let name = names[at];
-            if values[at].replace(value).is_some() {
-                let message = format!("Parameter \"{name}\" is given twice.");
-                return Err(Error::bad("duplicate_parameter", name, message));
-            }
-        }
-        Ok(values)
-    }
-
-    /// The value of `decimals`, the only parameter of several endpoints.
-    pub fn only_decimals(&self) -> Result<Decimals, Error> {
-        let [value] = self.params(["decimals"])?;
-        decimals(&value)
-    }
-
-    /// `source`: the id of a configured source.
-    pub fn source(&self, value: &ParamValue<'_>) -> Result<Option<SourceId>, Error> {
-        let unknown = |id| {
-            let message = format!("Unknown source \"{}\".", echo(id));
-            Error::new(404, "source_not_found", message).about("source")
-        };
-        let read = |id| self.view.source(id).ok_or_else(|| unknown(id));
-        value.as_deref().map(read).transpose()
-    }
-
-    /// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. Segments
-    /// are counted before they are decoded.
-    pub fn path_text(&self) -> Result<Cow<'a, [u8]>, Error> {
-        match self.rest.split(|byte| *byte == b'/').count() {
-            1 | 2 => decode_segment(self.rest).map_err(|_| invalid(self.rest)),
-            _ => Err(Error::not_found(self.request.path)),
-        }
-    }
-}
 
 /// The text of a parameter that must be there. `example`: what it may be.
 pub fn required<'v>(
@@ -336,7 +282,8 @@ fn normal(name: &[u8]) -> Vec<u8> {
     bytes.map(|byte| byte.to_ascii_uppercase()).collect()
 }
 
-fn invalid(text: &[u8]) -> Error {
+/// The error for a text that is no symbol.
+pub fn invalid(text: &[u8]) -> Error {
     let message = format!(
         "Invalid symbol \"{}\": expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
          and digits, at most 20 each.",

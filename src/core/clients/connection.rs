@@ -226,13 +226,6 @@ impl Connection {
         cx.actions.push_back(Action::Flush(self.key));
     }
 
-    /// Counts one more request, and decides whether the connection closes after its response.
-    #[inline]
-    pub fn count_request(&mut self, keep_alive: bool, cx: &Context) {
-        self.reason = self.closes_after(keep_alive, cx);
-        self.served += 1;
-    }
-
     /// Why the connection closes after the next response, if it does.
     #[inline]
     pub fn closes_after(&self, keep_alive: bool, cx: &Context) -> Option<CloseReason> {

@@ -11,7 +11,7 @@
 //! front of the queue. A connection may be gone by the time that its key is looked at.
 
 use crate::config::Limits;
-use crate::core::api::{Endpoint, Outcome};
+use crate::core::api::{Deferred, Endpoint};
 use crate::http::{OwnedRequest, Quota};
 use crate::table::Key;
 use crate::time::Mono;
@@ -41,7 +41,7 @@ pub struct Pending {
     /// When the request was read.
     pub asked_at: Mono,
     /// How the response comes about.
-    pub kind: Outcome,
+    pub kind: Deferred,
     /// True if it is made in parts, and some of it is made: before, it holds only what its request needs.
     pub is_begun: bool,
 }
@@ -50,7 +50,7 @@ impl Pending {
     /// The bytes that the response holds until it is made.
     pub fn held(&self) -> usize {
         match &self.kind {
-            Outcome::Deferred(deferred) => deferred.held(),
+            Deferred::InParts(response) => response.held(),
             _ => 0,
         }
     }
@@ -103,13 +103,13 @@ impl DeferredResponses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::api::{Advance, Deferred};
+    use crate::core::api::{Advance, InParts};
     use crate::core::api::{SeriesSlots, View};
     use crate::core::clients::Clients;
     use crate::core::clients::connection::{Connection, Phase};
     use crate::core::testing::{NOW, config_of, context, request};
     use crate::core::{Context, LongWork, Service};
-    use crate::http::Responder;
+    use crate::http::{Cache, Head, Responder};
     use crate::interval::Stored;
     use crate::market::SeriesKey;
     use crate::market::{SourceId, SymbolId};
@@ -119,7 +119,7 @@ mod tests {
     /// without parts waits again.
     struct Parts(usize, usize);
 
-    impl Deferred for Parts {
+    impl InParts for Parts {
         fn needs(&self) -> Vec<SeriesSlots> {
             let series =
                 SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
@@ -142,8 +142,13 @@ mod tests {
             if self.0 == 0 { Advance::Done } else { Advance::More }
         }
 
-        fn finish(self: Box<Self>, _view: &View<'_>, _responder: &mut Responder<'_>) -> Outcome {
-            Outcome::Sent
+        fn finish(
+            self: Box<Self>,
+            _view: &View<'_>,
+            responder: &mut Responder<'_>,
+        ) -> Option<Deferred> {
+            responder.send(&Head::json(None, Cache::NoStore), b"");
+            None
         }
     }
 
@@ -191,7 +196,7 @@ mod tests {
                 quota: None,
                 line: None,
                 asked_at: self.cx.now.mono,
-                kind: Outcome::Deferred(Box::new(parts)),
+                kind: Deferred::InParts(Box::new(parts)),
                 is_begun: false,
             });
             let connection = self.clients.connections.get_mut(key).expect("it is there");
@@ -201,18 +206,10 @@ mod tests {
 
         /// Makes one part. Returns the connection whose response this has finished.
         fn step(&mut self) -> Option<Key> {
-            let key = self.queue().running.pop_front()?;
-            let connection = self.clients.connections.get_mut(key)?;
-            let mut pending = connection.take_pending().expect("it waits");
-            let Outcome::Deferred(deferred) = &mut pending.kind else {
-                panic!("it is made in parts");
-            };
-            if deferred.step(&View::new(&self.cx)) == Advance::Done {
-                return Some(key);
-            }
-            connection.enter(Phase::Waiting(Box::new(pending)), &self.cx);
-            self.clients.responses.deferred.put_back(key, &self.cx.config.limits);
-            None
+            let key = *self.queue().running.front()?;
+            self.clients.work(LongWork::Responses, &mut self.cx);
+            let connection = self.clients.connections.get(key)?;
+            (!matches!(connection.phase, Phase::Waiting(_))).then_some(key)
         }
 
         fn wake(&mut self, comes: bool) {

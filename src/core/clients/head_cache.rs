@@ -17,9 +17,9 @@
 //! (`until`). The pieces of a chart are joined for that: one piece is sent faster than ten.
 
 use crate::config::Limits;
-use crate::core::api::{Endpoint, Prepared};
+use crate::core::api::{ApiRequest, Endpoint, Handler, Prepared};
 use crate::core::{Context, Service};
-use crate::http::{Error, Output, OwnedRequest, Parsed, Request, RequestBody, parse, parse_behind};
+use crate::http::{Output, OwnedRequest, Parsed, Request, RequestBody, parse, parse_behind};
 use crate::time::Mono;
 use memchr::memchr;
 
@@ -90,6 +90,13 @@ impl PreparedHead {
         self.state == cx.state && cx.now.mono < self.until
     }
 
+    /// The same request, which came again.
+    pub fn again<'a>(&'a self, request: &'a Request<'a>) -> ApiRequest<'a> {
+        let (service, _) = self.valid_for;
+        let (endpoint, handler) = (self.endpoint, Handler::Prepared(&*self.prepared));
+        ApiRequest { endpoint, handler, service, request, rest: b"" }
+    }
+
     fn drop_response(&mut self) {
         (self.state, self.until, self.bytes) = Default::default();
     }
@@ -122,11 +129,7 @@ impl HeadCache {
 
     /// Parses the head at the start of `bytes`. Also returns the hash of the head's opening, if a head with
     /// the same opening is kept.
-    pub fn parse<'b>(
-        &self,
-        bytes: &'b [u8],
-        limits: &Limits,
-    ) -> (Option<u64>, Result<Parsed<'b>, Error>) {
+    pub fn parse<'b>(&self, bytes: &'b [u8], limits: &Limits) -> (Option<u64>, Parsed<'b>) {
         let opening = opening(bytes).map(|opening| (hash(opening), opening));
         let kept = opening.and_then(|(hash, opening)| {
             let kept = self.places[place_alike(hash)].request.as_ref();
@@ -134,7 +137,7 @@ impl HeadCache {
         });
         let request = kept.and_then(|(_, it)| parse_behind(it, bytes, limits));
         let parsed = match request {
-            Some(request) => Ok(Parsed::Complete { request, used: request.head.len() }),
+            Some(request) => Ok(Some((request, request.head.len()))),
             None => parse(bytes, limits),
         };
         (kept.map(|(hash, _)| hash), parsed)
@@ -284,16 +287,14 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::config::{Config, Limits};
-    use crate::core::api::chart::ChartRequest;
+    use crate::core::api::health::Kind;
     use crate::core::testing::{NOW, context};
-    use crate::interval::Interval;
-    use crate::market::{ChartSpec, SymbolId};
     use std::sync::Arc;
     use std::time::Duration;
 
     fn look(cache: &mut HeadCache, raw: &[u8]) -> bool {
         let limits = Limits::default();
-        let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
+        let Ok(Some((request, used))) = parse(raw, &limits) else {
             panic!("a request");
         };
         if let Ok((place, length)) = cache.find(raw) {
@@ -333,7 +334,7 @@ mod tests {
     fn note(cache: &mut HeadCache, raw: &str) -> (bool, Option<usize>) {
         let limits = Limits::default();
         let (opening, parsed) = cache.parse(raw.as_bytes(), &limits);
-        let Ok(Parsed::Complete { request, .. }) = parsed else { panic!("a request") };
+        let Ok(Some((request, _))) = parsed else { panic!("a request") };
         (opening.is_some(), cache.note(key(raw.as_bytes()), opening, &request))
     }
 
@@ -387,15 +388,7 @@ mod tests {
     }
 
     fn prepared() -> (Endpoint, Box<dyn Prepared>) {
-        let spec = ChartSpec {
-            interval: Interval::H1,
-            from: None,
-            to: None,
-            limit: 1,
-            fill_previous: false,
-            quoted: false,
-        };
-        (Endpoint::Chart, Box::new(ChartRequest { symbol: SymbolId(1), spec, source: None }))
+        (Endpoint::Health, Box::new(Kind::Live))
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod streams;
 mod sweeping;
 
 use crate::config::Limits;
-use crate::core::api::{Deferred, Error, Outcome, SeriesSlots, View};
+use crate::core::api::{Deferred, Error, InParts, SeriesSlots, View};
 use crate::core::{Context, Event, LongWork, WorkSet};
 use crate::demo::{Demo, DemoScript};
 use crate::http::Outgoing;
@@ -238,7 +238,7 @@ impl Clients {
         let Responses { queue, deferred, streams, .. } = &self.responses;
         LongWork::Requests.if_any(!queue.is_empty())
             | LongWork::Responses.if_any(!deferred.running.is_empty())
-            | LongWork::Compression.if_any(cx.compressed.has_work())
+            | LongWork::Compression.if_any(cx.compressed.depth() > 0)
             | LongWork::Streams.if_any(streams.has_work(cx))
     }
 
@@ -262,7 +262,7 @@ impl Clients {
                 if let Some((bytes, keys)) = cx.compressed.step(waits) {
                     cx.state += 1;
                     for key in keys {
-                        if let Some(Pending { kind: Outcome::ToCompress(response), .. }) =
+                        if let Some(Pending { kind: Deferred::ToCompress(response), .. }) =
                             pending(connections, key)
                         {
                             response.compressed = Some(bytes.clone());
@@ -368,7 +368,7 @@ fn pending(connections: &mut Table<Connection>, key: Key) -> Option<&mut Pending
 }
 
 /// The deferred response of a connection that is made in parts, and whether it is begun.
-fn made_in_parts(it: &mut Table<Connection>, key: Key) -> Option<(&mut Box<dyn Deferred>, bool)> {
+fn made_in_parts(it: &mut Table<Connection>, key: Key) -> Option<(&mut Box<dyn InParts>, bool)> {
     let Pending { kind, is_begun, .. } = pending(it, key)?;
-    if let Outcome::Deferred(response) = kind { Some((response, *is_begun)) } else { None }
+    if let Deferred::InParts(response) = kind { Some((response, *is_begun)) } else { None }
 }

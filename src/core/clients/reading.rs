@@ -10,15 +10,15 @@
 //! A body is read and dropped; then the request is served as if it had none. `responses` writes the
 //! responses.
 
-use crate::core::api::{Destination, Outcome, View};
+use crate::core::api::View;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::SHARE;
 use crate::core::clients::head_cache::PreparedHead;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, CloseReason, Context, Event};
 use crate::http::{
-    BodyReader, CONTINUE, Output, OwnedRequest, Parsed, Request, RequestBody, Responder,
-    empty_lines, normal_path, parse,
+    BodyReader, CONTINUE, Output, OwnedRequest, Request, RequestBody, Responder, empty_lines,
+    normal_path, parse,
 };
 use memchr::memchr;
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -167,7 +167,7 @@ impl Responses {
         };
         let (opening, parsed) = self.heads.parse(bytes, &cx.config.limits);
         match parsed {
-            Ok(Parsed::Complete { request, used }) => {
+            Ok(Some((request, used))) => {
                 let mut like = None;
                 // Requests for metrics or a stream always wait for their turn, and are not kept in the cache:
                 // hundreds of them at once must not delay quotes.
@@ -189,7 +189,7 @@ impl Responses {
                 }
                 self.taken(used)
             }
-            Ok(Parsed::Partial) => {
+            Ok(None) => {
                 // Some clients send an empty line after a body. It does not begin a request, and renews no
                 // deadline.
                 if !matches!(&bytes[empty_lines(bytes)..], [] | [b'\r']) {
@@ -237,14 +237,13 @@ impl Responses {
 
     /// The response to a head on a connection that stays.
     fn made_anew(&self, it: &PreparedHead, head: &[u8], cx: &Context) -> Vec<u8> {
-        let Ok(Parsed::Complete { request, .. }) = parse(head, &cx.config.limits) else {
+        let Ok(Some((request, _))) = parse(head, &cx.config.limits) else {
             panic!("a head that was parsed is none any more");
         };
         let mut output = Output::default();
         let mut responder = Responder::new(&mut output, &self.stamp, &request, true);
-        let route = Destination::Prepared(it.endpoint, &*it.prepared);
-        let kind = route.respond(&View::new(cx), &request, &mut responder, &mut None);
-        assert!(matches!(kind, Outcome::Sent), "a response that is kept is deferred");
+        let deferred = it.again(&request).respond(&View::new(cx), &mut responder, &mut None);
+        assert!(deferred.is_none(), "a response that is kept is deferred");
         output.pending().to_vec()
     }
 

@@ -7,7 +7,7 @@
 //! response says (`api`).
 
 use crate::config::{Config, Limits};
-use crate::core::api::{self, Advance, Destination, Endpoint, Error, Outcome, View};
+use crate::core::api::{self, Advance, Deferred, Endpoint, Error, View};
 use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::Admission;
 use crate::core::clients::connection::{Connection, Phase};
@@ -79,7 +79,8 @@ impl Responses {
         cx: &mut Context,
     ) {
         let is_refused = connection.reason == Some(CloseReason::Refused);
-        connection.count_request(request.keep_alive, cx);
+        connection.reason = connection.closes_after(request.keep_alive, cx);
+        connection.served += 1;
         connection.output.borrow(&mut self.spare);
         let service = connection.service;
         if service == Service::Demo {
@@ -89,14 +90,14 @@ impl Responses {
         let valid_for = (service, cx.market.catalog.version());
         let path;
         let prepared = place.and_then(|place| self.heads.prepared(place, valid_for));
-        let route = match prepared {
-            Some(it) => Destination::Prepared(it.endpoint, &*it.prepared),
+        let call = match prepared {
+            Some(it) => it.again(request),
             None => {
                 path = normal_path(request.path);
                 api::route(&cx.config, service, request, &path)
             }
         };
-        let endpoint = route.endpoint();
+        let endpoint = call.endpoint;
         let (client, quota) = self.admission.admit(connection.peer, request, endpoint, cx);
         // A connection above a limit may ask for health alone, so that probes do not take a full service for
         // dead.
@@ -108,11 +109,11 @@ impl Responses {
         responder.tell_quota(quota);
         let mut newly_prepared = None;
         let view = View::new(cx);
-        let kind = match quota.filter(|quota| quota.is_used_up) {
+        let deferred = match quota.filter(|quota| quota.is_used_up) {
             _ if is_refused => {
                 api::send_error(&Error::unavailable("Too many connections.", 1), &mut responder)
             }
-            None => route.respond(&view, request, &mut responder, &mut newly_prepared),
+            None => call.respond(&view, &mut responder, &mut newly_prepared),
             // The connection stays: to open another one would cost more than this response.
             Some(Quota { reset_s, .. }) => {
                 api::send_error(&Error::TOO_MANY_REQUESTS.retry_after(reset_s), &mut responder)
@@ -124,17 +125,15 @@ impl Responses {
         }
         let line = self.access_log.describe(client, request.head);
         let asked_at = cx.now.mono;
-        if let Outcome::Sent = kind {
+        let Some(kind) = deferred else {
             if let Some(place) = place.filter(|_| begin == 0 && keep && quota.is_none()) {
                 let (until, made) = (view.holds_until(), (status, weight));
                 self.heads.note_response(place, until, made, &connection.output, cx);
             }
-            // `Outcome::Sent` owns nothing. Dropping it would cost a call for each request.
-            std::mem::forget(kind);
             self.spent += weight as u64;
             let line = (line.as_deref(), asked_at);
             return self.complete(connection, endpoint, line, (status, begin), cx);
-        }
+        };
         self.spent += SHARE;
         let (request, is_begun) = (OwnedRequest::new(request), false);
         let pending = Pending { request, endpoint, client, quota, line, asked_at, kind, is_begun };
@@ -226,16 +225,15 @@ impl Responses {
     /// candles that it lacks. Refuses it if clients hold too much memory. A stream is opened at once.
     fn defer(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
         match &mut pending.kind {
-            Outcome::Sent => return,
-            Outcome::Stream(_) => {
+            Deferred::Stream(_) => {
                 let error = self.streams.refusal(pending.client, cx);
                 return self.write(connection, pending, error.as_ref(), cx);
             }
-            Outcome::Deferred(_) if cx.stats.http.is_overloaded(0, &cx.config.limits) => {
+            Deferred::InParts(_) if cx.stats.http.is_overloaded(0, &cx.config.limits) => {
                 return self.write(connection, pending, Some(&Error::overloaded()), cx);
             }
-            Outcome::Deferred(_) => self.line_up(connection.key, &pending, cx),
-            Outcome::ToCompress(response) => {
+            Deferred::InParts(_) => self.line_up(connection.key, &pending, cx),
+            Deferred::ToCompress(response) => {
                 let body = std::mem::take(&mut response.body);
                 cx.compressed.insert(response.key, response.tag, body, connection.key);
             }
@@ -248,30 +246,29 @@ impl Responses {
     fn write(
         &mut self,
         connection: &mut Connection,
-        mut pending: Pending,
+        pending: Pending,
         error: Option<&Error>,
         cx: &mut Context,
     ) {
-        let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
-        if let (None, Outcome::Stream(_)) = (error, &kind) {
+        if let (None, Deferred::Stream(_)) = (error, &pending.kind) {
             connection.reason.get_or_insert(CloseReason::Answered);
         }
         let (begin, keep) = (connection.output.len(), connection.reason.is_none());
         let request = pending.request.get();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, &request, keep);
         responder.tell_quota(pending.quota);
-        let kind = match (error, kind) {
+        let deferred = match (error, pending.kind) {
             (Some(error), _) => api::send_error(error, &mut responder),
-            (None, Outcome::Deferred(made)) => made.finish(&View::new(cx), &mut responder),
-            (None, Outcome::ToCompress(made)) => made.send(&mut responder),
-            (None, Outcome::Stream(it)) if api::stream::begin(&mut responder, it.body) => {
+            (None, Deferred::InParts(made)) => made.finish(&View::new(cx), &mut responder),
+            (None, Deferred::ToCompress(made)) => made.send(&mut responder),
+            (None, Deferred::Stream(it)) if api::stream::begin(&mut responder, it.body) => {
                 count(pending.endpoint, 200, None, cx);
-                self.streams.open(connection, *it, pending, cx);
+                self.streams.open(connection, *it, (pending.client, pending.line), cx);
                 return connection.flush(cx);
             }
-            _ => Outcome::Sent,
+            (None, Deferred::Stream(_)) => None,
         };
-        if !matches!(kind, Outcome::Sent) {
+        if let Some(kind) = deferred {
             return self.defer(connection, Pending { kind, ..pending }, cx);
         }
         let (status, line) = (responder.status(), (pending.line.as_deref(), pending.asked_at));
@@ -282,7 +279,7 @@ impl Responses {
     /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, has waited
     /// long enough, or too many wait already, it runs.
     fn line_up(&mut self, key: Key, pending: &Pending, cx: &mut Context) {
-        if let Outcome::Deferred(response) = &pending.kind {
+        if let Deferred::InParts(response) = &pending.kind {
             let (needs, missing) = (response.needs(), response.missing(&View::new(cx)));
             let until = pending.asked_at + cx.config.limits.chart_wait;
             match !missing.is_empty() && until > cx.now.mono && self.deferred.has_room() {
@@ -299,7 +296,7 @@ impl Responses {
         let Phase::Waiting(pending) = &mut connection.phase else {
             return;
         };
-        let Outcome::Deferred(response) = &mut pending.kind else {
+        let Deferred::InParts(response) = &mut pending.kind else {
             return self.finish(connection, None, cx);
         };
         // While clients hold too much memory, no further response may begin to hold a body. A response that

@@ -14,7 +14,6 @@ use crate::core::api::stream::write_bye;
 use crate::core::api::{Error, StreamRequest, View};
 use crate::core::clients::address_counts::{AddressCounts, network};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::deferred::Pending;
 use crate::core::clients::streams::{EventStream, QuoteReaders, SharedEvents};
 use crate::core::{CloseReason, Context};
 use crate::http::Output;
@@ -102,11 +101,11 @@ impl Streams {
         &mut self,
         connection: &mut Connection,
         request: StreamRequest,
-        pending: Pending,
+        (client, line): (Option<IpAddr>, Option<Box<str>>),
         cx: &mut Context,
     ) {
         if self.open.len() >= cx.config.limits.streams
-            && let Some(place) = self.next_to_leave(self.addresses.count(pending.client))
+            && let Some(place) = self.next_to_leave(self.addresses.count(client))
         {
             self.leave(place);
             self.leaving.push(place.1);
@@ -121,7 +120,7 @@ impl Streams {
         let wait_ms = RETRY_MS.0 + self.rng.below(RETRY_MS.1);
         let view = View::new(cx);
         let (key, body) = (connection.key, request.body);
-        let stream = EventStream::new(request, pending.line, wait_ms, (self.shared.noted, &view));
+        let stream = EventStream::new(request, line, wait_ms, (self.shared.noted, &view));
         self.quotes.add(key, &stream.asked, &view);
         let add = |place| self.shared.charts.add(stream.chart(place)?, (key, place), &view);
         let candles = (0..stream.asked.charts.len()).filter_map(add).collect();
@@ -130,8 +129,8 @@ impl Streams {
         if is_first || self.shared.health_changes == view.status.health_changes {
             self.shared.render_status(&view);
         }
-        self.addresses.enter(pending.client);
-        self.open.insert((stream.opened_at, key), pending.client);
+        self.addresses.enter(client);
+        self.open.insert((stream.opened_at, key), client);
         stream.asked.symbols.named().for_each(|(_, symbol)| cx.followed.enter(symbol));
         connection.stream = Some(Box::new(stream));
         // The reason why the connection closes is decided when the stream ends.

@@ -248,8 +248,9 @@ impl Cluster {
         }
         let format = self.leases.iter().find_map(|it| it.format);
         let status = cx.stats.cluster.get_or_insert_default();
-        status.set_up(self.engine.is_up, self.engine.trouble.as_deref(), cx.now);
-        status.format = format;
+        (status.is_up, status.format) = (self.engine.is_up, format);
+        let since = status.down.take().map_or(cx.now.unix, |(since, _)| since);
+        status.down = self.engine.trouble.clone().map(|why| (since, why));
     }
 
     /// The shutdown has begun: lets all sources go.

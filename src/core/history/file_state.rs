@@ -14,11 +14,8 @@
 //!
 //! [`FileState`] owns these steps and their deadlines.
 
-use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{
-    DiskJob, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable, VERSION,
-};
+use crate::history::{LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable, VERSION};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
@@ -156,12 +153,6 @@ impl FileState {
             Ok(_) => FileState::On,
             Err(_) => FileState::NotOpen(Some(now.mono + RELOAD)),
         };
-    }
-
-    /// It is being closed.
-    pub fn close(&mut self, cx: &mut Context) {
-        *self = FileState::Closing;
-        cx.actions.push_back(Action::Store(DiskJob::Stop));
     }
 
     /// When [`FileState::handle_timeout`] is wanted.

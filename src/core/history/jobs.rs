@@ -79,7 +79,7 @@ pub struct SavedQuotes {
     /// When the next round begins.
     pub next: Mono,
     /// Quotes above this version have not been saved.
-    saved: u64,
+    pub saved: u64,
 }
 
 type Quotes = BTreeMap<SymbolId, SavedQuote>;
@@ -105,11 +105,6 @@ impl SavedQuotes {
     /// No quotes wait, and none are saved yet.
     pub fn new(now: Mono) -> SavedQuotes {
         SavedQuotes { next: now + EVERY, ..SavedQuotes::default() }
-    }
-
-    /// A round that saves all quotes is due.
-    pub fn save_all(&mut self, now: Mono) {
-        (self.next, self.saved) = (now, 0);
     }
 
     /// Begins a round, if it is due.

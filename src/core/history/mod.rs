@@ -20,8 +20,9 @@ mod restoring;
 mod tests;
 mod writer;
 
+use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, OpenError, Reply, StoreError, Written};
+use crate::history::{Batch, Changes, DiskJob, OpenError, Reply, StoreError, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
@@ -281,7 +282,7 @@ impl History {
         let Some(refill) = self.missing.begin_refill(is_well) else {
             return;
         };
-        self.quotes.save_all(cx.now.mono);
+        (self.quotes.next, self.quotes.saved) = (cx.now.mono, 0);
         self.save_quotes(cx);
         let sources = (0..cx.config.sources.len()).map(|at| SourceId(at as u16));
         let listed = sources.filter(|source| cx.market.catalog.has_list(*source));
@@ -315,7 +316,8 @@ impl History {
         if !batch.is_empty() {
             log::error!(target: HISTORY, "changes lost changes={}", batch.weight());
         }
-        self.file.close(cx);
+        self.file = FileState::Closing;
+        cx.actions.push_back(Action::Store(DiskJob::Stop));
     }
 
     /// Takes in a reply of the disk thread. `true`: clients may have waited for it.

@@ -1,6 +1,6 @@
 //! The figures of the cluster: one record for the node, and one for each source.
 
-use crate::time::{Now, UnixMs};
+use crate::time::UnixMs;
 
 /// The state of the cluster.
 #[derive(Clone, Debug, Default)]
@@ -40,13 +40,4 @@ pub struct ClusterSource {
     pub epoch: u64,
     /// How old the last entry was when it was applied.
     pub lag_ms: Option<u64>,
-}
-
-impl ClusterStatus {
-    /// Notes whether the engine can be used, or why it cannot.
-    pub fn set_up(&mut self, is_up: bool, why: Option<&str>, now: Now) {
-        self.is_up = is_up;
-        let since = self.down.take().map_or(now.unix, |(since, _)| since);
-        self.down = why.map(|why| (since, why.to_string()));
-    }
 }

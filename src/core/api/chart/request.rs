@@ -1,8 +1,9 @@
 //! The parameters of a request for a chart.
 
-use crate::core::api::outcome::Prepared;
+use crate::core::api::outcome::Preparation;
+use crate::core::api::request::ApiRequest;
 use crate::core::api::view::{
-    self, ApiRequest, NamedMarket, ParamValue, count, look_up, none_of, one_of, read_markets,
+    NamedMarket, ParamValue, View, count, decimals, look_up, none_of, one_of, read_markets,
     required, whole_number,
 };
 use crate::http::{Error, echo};
@@ -48,11 +49,11 @@ pub struct ChartsRequest {
 }
 
 /// Reads the parameters.
-pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn prepare(call: &ApiRequest<'_>, view: &View<'_>) -> Preparation {
     #[rustfmt::skip]
     let [
         symbol, symbols, interval, resolution, from, start_time, to, end_time, limit, fill, fetch, source,
-        decimals,
+        style,
     ] = call.params([
         "symbol", "symbols", "interval", "resolution", "from", "startTime", "to", "endTime", "limit", "fill",
         "fetch", "source", "decimals",
@@ -60,9 +61,9 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let (name, value) = either(("symbol", symbol), ("symbols", symbols))?;
     let is_one = name == "symbol";
     let markets = if is_one {
-        Ok(look_up(call.view, required(&value, "symbol", "a market like BTC/USDT")?)?)
+        Ok(look_up(view, required(&value, "symbol", "a market like BTC/USDT")?)?)
     } else {
-        Err(read_markets(call.view, &value.unwrap_or_default(), MAX_SYMBOLS)?)
+        Err(read_markets(view, &value.unwrap_or_default(), MAX_SYMBOLS)?)
     };
     let interval = match either(("interval", interval), ("resolution", resolution))? {
         (_, None) => Interval::H1,
@@ -102,9 +103,9 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
         to,
         limit: limit.unwrap_or(default),
         fill_previous: fill.unwrap_or(false),
-        quoted: view::decimals(&decimals)? == Decimals::String,
+        quoted: decimals(&style)? == Decimals::String,
     };
-    let source = call.source(&source)?;
+    let source = view.named_source(&source)?;
     Ok(match markets {
         Ok(symbol) => Box::new(ChartRequest { symbol, spec, source }),
         Err(markets) => Box::new(ChartsRequest { markets, spec, source, waits }),

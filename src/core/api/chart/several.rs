@@ -5,14 +5,14 @@
 
 use super::request::{ChartRequest, ChartsRequest};
 use super::response::coverage;
-use super::{DeferredChart, choose};
+use super::{ChartResponse, choose};
 use crate::core::api::body::Body;
-use crate::core::api::outcome::{Advance, Deferred, Outcome, Prepared, SeriesSlots};
+use crate::core::api::outcome::{Advance, Deferred, InParts, Outcome, Prepared, SeriesSlots};
 use crate::core::api::records::write_item_error;
 use crate::core::api::view::{View, look_up};
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
-use crate::http::{Error, Head, Responder};
+use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Ready, members};
 use crate::market::{ChartPlan, ChartSpec, SeriesKey};
 
@@ -21,7 +21,7 @@ const CHARTS_A_STEP: usize = 8;
 
 /// Charts that wait for candles, or are made.
 struct DeferredCharts {
-    charts: Vec<DeferredChart>,
+    charts: Vec<ChartResponse>,
     spec: ChartSpec,
     /// True if the charts wait for candles that are not in memory.
     waits: bool,
@@ -35,7 +35,7 @@ struct DeferredCharts {
 }
 
 impl Prepared for ChartsRequest {
-    fn respond(&self, view: &View<'_>, _: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, _: &mut Responder<'_>) -> Outcome {
         let mut charts = Vec::with_capacity(self.markets.len());
         let mut errors = Vec::new();
         for (name, symbol) in &self.markets {
@@ -43,7 +43,7 @@ impl Prepared for ChartsRequest {
             let chosen = symbol.and_then(|symbol| {
                 let request = ChartRequest { symbol, spec: self.spec.clone(), source: self.source };
                 let key = choose(view, &request)?;
-                Ok(DeferredChart::new(view, request, key))
+                Ok(ChartResponse::new(view, request, key))
             });
             match chosen {
                 Ok(chart) => charts.push(chart),
@@ -54,7 +54,7 @@ impl Prepared for ChartsRequest {
         body.fixed(b"{");
         let deferred =
             DeferredCharts { charts, spec, waits, errors, are_complete: true, at: 0, body };
-        Ok(Outcome::Deferred(Box::new(deferred)))
+        Ok(Some(Deferred::InParts(Box::new(deferred))))
     }
 }
 
@@ -87,10 +87,10 @@ impl DeferredCharts {
     }
 }
 
-impl Deferred for DeferredCharts {
+impl InParts for DeferredCharts {
     fn needs(&self) -> Vec<SeriesSlots> {
         let charts = self.charts[self.at..].iter().filter(|_| self.waits);
-        charts.flat_map(Deferred::needs).collect()
+        charts.flat_map(InParts::needs).collect()
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
@@ -103,7 +103,7 @@ impl Deferred for DeferredCharts {
     }
 
     fn held(&self) -> usize {
-        let charts = self.charts.iter().map(Deferred::held);
+        let charts = self.charts.iter().map(InParts::held);
         charts.sum::<usize>() + self.errors.capacity() + self.body.held()
     }
 
@@ -125,7 +125,7 @@ impl Deferred for DeferredCharts {
         if self.at == self.charts.len() { Advance::Done } else { Advance::More }
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
         let DeferredCharts { charts, spec, errors, are_complete, mut body, .. } = *self;
         body.fixed(b"\"errors\":[");
         body.text(&errors);

@@ -8,9 +8,10 @@ mod manual;
 mod table;
 
 use super::outcome::Outcome;
-use super::view::ApiRequest;
+use super::request::ApiRequest;
+use super::view::View;
 use crate::durations::Histogram;
-use crate::http::{Cache, ContentType, Error, Head, Responder};
+use crate::http::{Cache, ContentType, Head, Responder};
 use crate::json::{Array, Object, Ready};
 use crate::time::UnixMs;
 use figures::Figures;
@@ -18,29 +19,25 @@ use std::fmt::{Display, Formatter, Write};
 use table::{METRICS, Metric, ReadMetric};
 
 /// The figures as JSON.
-pub fn json(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn json(_: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let mut body = Vec::with_capacity(2 * 1024);
-    write_rows(Object::open(&mut body), METRICS, &Figures::new(call.view));
+    write_rows(Object::open(&mut body), METRICS, &Figures::new(view));
     send(ContentType::Json, &body, responder)
 }
 
 /// The figures as Prometheus text.
-pub fn prometheus(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn prometheus(_: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
     let mut page = Page(String::with_capacity(8 * 1024));
-    page.rows(METRICS, &[Figures::new(call.view)]);
+    page.rows(METRICS, &[Figures::new(view)]);
     send(ContentType::PROMETHEUS, page.0.as_bytes(), responder)
 }
 
-fn send(
-    content_type: ContentType,
-    body: &[u8],
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
+fn send(content_type: ContentType, body: &[u8], responder: &mut Responder<'_>) -> Outcome {
     let head = Head { content_type, ..Head::json(None, Cache::NoStore) };
     // To make the body takes eight times as long as to copy it.
     responder.weigh(8 * body.len());
     responder.send(&head, body);
-    Ok(Outcome::Sent)
+    Ok(None)
 }
 
 /// The figure of a row.

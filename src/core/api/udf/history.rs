@@ -13,10 +13,11 @@
 use super::{MarketOfSource, VARIANT, given, read_symbol};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
-    self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,
+    self, ChartRequest, ChartResponse, SeriesView, last_stretch, read_resolution,
 };
-use crate::core::api::outcome::{Advance, Deferred, Outcome, SeriesSlots, send_fault};
-use crate::core::api::view::{ApiRequest, ParamValue, View, count, whole_number};
+use crate::core::api::outcome::{Advance, Deferred, InParts, Outcome, SeriesSlots, send_fault};
+use crate::core::api::request::ApiRequest;
+use crate::core::api::view::{ParamValue, View, count, whole_number};
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder};
@@ -48,7 +49,7 @@ const COLUMNS: [&[u8]; 6] = [
 
 /// A response under way.
 struct History {
-    chart: DeferredChart,
+    chart: ChartResponse,
     goal: Goal,
     /// When the request was read.
     begun: Mono,
@@ -93,8 +94,7 @@ enum Goal {
 }
 
 /// Responds to `/udf/history`.
-pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+pub fn history(call: &ApiRequest<'_>, view: &View<'_>) -> Outcome {
     let [symbol, resolution, from, to, countback] =
         call.params(["symbol", "resolution", "from", "to", "countback"])?.map(given);
     let (symbol, source) = read_symbol(view, &symbol)?;
@@ -117,15 +117,15 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let spec = ChartSpec { interval, from, to, limit, fill_previous: false, quoted: false };
     let request = ChartRequest { symbol, spec, source };
     let key = chart::choose(view, &request)?;
-    Ok(Outcome::Deferred(Box::new(History {
-        chart: DeferredChart::new(view, request, key),
+    Ok(Some(Deferred::InParts(Box::new(History {
+        chart: ChartResponse::new(view, request, key),
         goal,
         begun: view.now().mono,
         last: None,
         answer: None,
         is_patient: false,
         is_complete: false,
-    })))
+    }))))
 }
 
 /// The beginning of a range, or of its newest candles if it has too many.
@@ -155,7 +155,7 @@ fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<Un
     value.as_deref().map(|text| read(text).ok_or_else(error)).transpose()
 }
 
-impl Deferred for History {
+impl InParts for History {
     fn needs(&self) -> Vec<SeriesSlots> {
         self.chart.needs()
     }
@@ -191,7 +191,7 @@ impl Deferred for History {
         }
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
         let key = self.chart.key;
         let mut body = Body::default();
         match self.answer {
@@ -297,7 +297,7 @@ impl History {
         let to = spec.from.map(|from| from - 1);
         let spec = ChartSpec { from: None, to, limit: 1, ..spec.clone() };
         let request = ChartRequest { symbol: *symbol, spec, source: *source };
-        self.chart = DeferredChart::new(view, request, self.chart.key);
+        self.chart = ChartResponse::new(view, request, self.chart.key);
         self.goal = Goal::Older;
     }
 }

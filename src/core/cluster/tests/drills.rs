@@ -279,9 +279,9 @@ fn another_exchange_under_the_same_id_is_told_of_where_it_came_later() {
 fn nodes_that_are_reloaded_with_another_url_share_the_source_again() {
     let mut world = World::settled(2);
     for at in 0..2 {
-        let (now, mut config) = (world.now(), world.config(at, &SOURCES));
+        let mut config = world.config(at, &SOURCES);
         config.sources[0].url = crate::config::Url::parse("http://10.0.0.1:9/one").ok();
-        world.node(at).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+        world.reload(at, config);
     }
     world.comes_together(5000, 2100);
 }
@@ -291,8 +291,7 @@ fn a_source_that_a_reload_brings_back_is_followed_at_once() {
     let mut world = World::settled(2);
     let follower = world.follower();
     for (sources, ms) in [(&SOURCES[1..], 40_000), (&SOURCES[..], 0)] {
-        let (now, config) = (world.now(), world.config(follower, sources));
-        world.node(follower).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+        world.reload(follower, world.config(follower, sources));
         world.run(ms);
     }
     for _ in 0..300 {
@@ -309,8 +308,7 @@ fn a_source_that_ends_while_its_lease_is_taken_is_let_go() {
     while !world.model.hashes.get(LEASE).is_some_and(|it| it.contains_key("until")) {
         world.run(STEP_MS);
     }
-    let (now, config) = (world.now(), world.config(0, &SOURCES[1..]));
-    world.node(0).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+    world.reload(0, world.config(0, &SOURCES[1..]));
     world.run(2000);
     assert_eq!(world.model.hashes[LEASE]["released"], "1");
 }
@@ -512,8 +510,8 @@ fn a_follower_that_is_told_of_another_market_by_a_reload_has_it_at_once() {
     world.run(8000);
     let collector = world.collectors(0)[0];
     for at in [collector, 1 - collector] {
-        let (now, both) = (world.now(), config(&world, at, &["BTC/USDT", "ETH/USDT"]));
-        world.node(at).core.reconfigure(both, Vec::new(), || (), now).expect("it is sound");
+        let both = config(&world, at, &["BTC/USDT", "ETH/USDT"]);
+        world.reload(at, both);
         world.run(8000);
     }
     for at in 0..2 {

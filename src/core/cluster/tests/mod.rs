@@ -211,6 +211,12 @@ impl World {
         });
     }
 
+    /// Has a node take in another configuration.
+    fn reload(&mut self, at: usize, config: Config) {
+        let now = self.now();
+        self.node(at).core.reconfigure(config, Vec::new(), || (), now).expect("it is sound");
+    }
+
     fn node(&mut self, at: usize) -> &mut Node {
         self.nodes[at].as_mut().expect("the node runs")
     }

@@ -7,14 +7,12 @@ mod writing;
 use super::writer::{FLUSH, HEAVY, PENDING, SLOTS_A_BATCH};
 use super::*;
 use crate::config::{Config, Depth, HistoryConfig as Keep, SourceConfig};
-use crate::core::Action;
-use crate::core::context::Context;
 use crate::core::testing::{SOURCE, context, list};
 use crate::decimal::Decimal;
 use crate::history::testing::{Model as Kept, candle};
 use crate::history::{
-    Batch, DiskJob, Extent, Loaded, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead,
-    SeriesName, StoreError, Unusable, Written,
+    Extent, Loaded, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead, SeriesName,
+    StoreError, Unusable, Written,
 };
 use crate::interval::Stored;
 use crate::market::{IntervalSet, Market, Reported, SourceId, SymbolId};
