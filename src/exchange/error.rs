@@ -63,7 +63,7 @@ pub enum ReadError {
     CutShort,
     /// JSON, but not what was requested.
     WrongShape {
-        /// What the body should hold.
+        /// What an item of the body should be.
         expected: &'static str,
     },
     /// The exchange refuses the request and says why.
@@ -130,7 +130,7 @@ impl fmt::Display for ReadError {
                 write!(f, "more than {cap} bytes outside of the items")
             }
             ReadError::CutShort => f.write_str("body ended early"),
-            ReadError::WrongShape { expected } => write!(f, "body is not {expected}"),
+            ReadError::WrongShape { expected } => write!(f, "no {expected} in the body"),
             ReadError::Refused { code, message, .. } => write!(f, "refused: {message} ({code})"),
             ReadError::TooManyPages { most } => write!(f, "more than {most} pages"),
             ReadError::WrongCursor => {

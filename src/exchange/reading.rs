@@ -249,7 +249,7 @@ impl Reading {
             _ => false,
         };
         if !fits {
-            return Err(records.wrong_shape());
+            return Err(ReadError::WrongShape { expected: records.what() });
         }
         let stamp = || records.stamp_of(find(envelope, records.call.stamp.as_ref()?));
         if let Some(time) = records.stamp.or_else(stamp) {
@@ -282,25 +282,13 @@ impl Records {
         }
     }
 
-    fn wrong_shape(&self) -> ReadError {
-        let expected = match (&self.task, self.call.items.form) {
-            (Task::Tickers(Known { stats: true, .. }), _) => "figures of 24 hours",
-            (Task::Tickers(_), Form::Itself) => "one ticker",
-            (Task::Tickers(_), _) => "a list of tickers",
-            (Task::Candles, _) => "a list of candles",
-            (Task::Markets, Form::Itself) => "one market",
-            (Task::Markets | Task::Named(_), _) => "a list of markets",
-            (Task::Time(_) | Task::Date { .. }, _) => "a time",
-        };
-        ReadError::WrongShape { expected }
-    }
-
     /// The name of an item, for messages.
     fn what(&self) -> &'static str {
         match self.task {
+            Task::Tickers(_) => "ticker",
             Task::Candles => "candle",
-            Task::Markets => "market",
-            _ => "ticker",
+            Task::Markets | Task::Named(_) => "market",
+            Task::Time(_) | Task::Date { .. } => "time",
         }
     }
 

@@ -231,52 +231,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_has_four_forms() {
-        // What is refused: `tests/requests/target.rs`.
-        let check = |method: &str, raw: &str, path: &str, query: &str| {
-            let found = split(method, raw.as_bytes()).ok();
-            assert_eq!(found, Some((path.as_bytes(), query.as_bytes())), "{method} {raw}");
-        };
-        check("GET", "/", "/", "");
-        check("GET", "/a/b?c=d?e", "/a/b", "c=d?e");
-        check("GET", "/a?", "/a", "");
-        check("GET", "//a", "//a", "");
-        check("GET", "/BTC%2FUSDT", "/BTC%2FUSDT", "");
-        check("GET", "/a.b/.c/d./...?x=/../", "/a.b/.c/d./...", "x=/../");
-        check("GET", "http://h", "/", "");
-        check("GET", "HTTP://h:80/a?b", "/a", "b");
-        check("GET", "https://[::1]:8080/", "/", "");
-        check("GET", "http://h?b", "/", "b");
-        check("OPTIONS", "*", "*", "");
-        check("OPTIONS", "/a", "/a", "");
-        check("CONNECT", "h:443", "h:443", "");
-        check("CONNECT", "[::1]:443", "[::1]:443", "");
-    }
-
-    #[test]
-    fn a_segment_is_decoded_once() {
-        let check = |raw: &str, expected: &[u8]| {
-            assert_eq!(decode_segment(raw.as_bytes()).as_deref(), Ok(expected), "{raw}");
-        };
-        check("", b"");
-        check("BTC-USDT", b"BTC-USDT");
-        check("BTC%2FUSDT", b"BTC/USDT");
-        check("btc%2fusdt", b"btc/usdt");
-        check("%252F", b"%2F");
-        check("a+b%20c", b"a+b c");
-        check("%E2%82%AC%ff", b"\xe2\x82\xac\xff");
-    }
-
-    #[test]
-    fn bad_escapes_and_hidden_control_bytes_are_refused() {
-        for raw in
-            ["%", "%4", "a%", "%%41", "%g0", "%0g", "%-1", "%+1", "% 1", "%00", "a%0Ab", "%7f"]
-        {
-            assert_eq!(decode_segment(raw.as_bytes()), Err(BadEscape), "{raw}");
-        }
-    }
-
-    #[test]
     fn a_path_is_compared_without_needless_escapes() {
         let check = |raw: &str, expected: &str| {
             assert_eq!(normal_path(raw.as_bytes()), expected.as_bytes(), "{raw}");

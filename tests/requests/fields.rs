@@ -147,6 +147,11 @@ const CONDITIONS: &[&str] = &[
     "9110 8.8.3: case counts |  w/@TAG@ | 200, 404 not_found, open",
     "9110 8.8.3: another tag |  \"x@TAG@ | 200, 404 not_found, open",
     "9110 8.8.3: no quotes |  x | 200, 404 not_found, open",
+    "9110 8.8.3: no quotes, and what follows is ignored |  x, @TAG@ | 200, 404 not_found, open",
+    "9110 8.8.3: no end |  \"x | 200, 404 not_found, open",
+    "9110 8.8.3: no tag |  W/ | 200, 404 not_found, open",
+    "9110 13.1.2: alone |  \"x\", * | 200, 404 not_found, open",
+    "9110 13.1.2 |  ** | 200, 404 not_found, open",
     "9110 5.3: two lines are one list |  \"x\"\r\nIf-None-Match: @TAG@ | 304, 404 not_found, open",
 ];
 
@@ -157,6 +162,11 @@ const OTHER_CONDITIONS: &[&str] = &[
     "9110 13.2.1 | POST /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n | 405 method_not_allowed, 404 not_found, open",
     "9110 13.1.1 | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: @TAG@\r\n\r\n | 200, 404 not_found, open",
     "9110 13.1.1 | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: *\r\n\r\n | 200, 404 not_found, open",
+    "9110 5.3: two lines are one list | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: W/\"x\"\r\nif-match: @TAG@\r\n\r\n | 200, 404 not_found, open",
+    "9110 13.1.1: no list | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match:\r\n\r\n | 412 precondition_failed, 404 not_found, open",
+    "9110 13.1.1: no list | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: x\r\n\r\n | 412 precondition_failed, 404 not_found, open",
+    "9110 13.1.1: there is no tag | GET /health/live HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n | 412 precondition_failed, 404 not_found, open",
+    "9110 13.1.1: there is no tag | GET /health/live HTTP/1.1\r\nHost: h\r\nIf-Match: *\r\n\r\n | 200, 404 not_found, open",
     "9110 13.1.1: another tag | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n | 412 precondition_failed, 404 not_found, open",
     "9110 13.1.1: compared strongly | HEAD /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: W/@TAG@\r\n\r\n | 412 head, 404 not_found, open",
     "9110 13.2.2: before If-None-Match | GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\nIf-Match: \"x\"\r\n\r\n | 412 precondition_failed, 404 not_found, open",

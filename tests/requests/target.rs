@@ -107,6 +107,8 @@ const SYMBOLS: &[&str] = &[
     "3986 2.1 | /BTC% | 400 invalid_symbol, 404 not_found, open",
     "3986 2.1 | /BTC%2 | 400 invalid_symbol, 404 not_found, open",
     "3986 2.1 | /BTC%gg | 400 invalid_symbol, 404 not_found, open",
+    "3986 2.1 | /BTC%0g | 400 invalid_symbol, 404 not_found, open",
+    "3986 2.1 | /BTC%+1 | 400 invalid_symbol, 404 not_found, open",
     "3986 2.1 | /BTC%%32%46USDT | 400 invalid_symbol, 404 not_found, open",
     "3629 10: overlong | /BTC%c0%afUSDT | 400 invalid_symbol, 404 not_found, open",
     "3986 2.5 | /BTC\u{c3}\u{a4} | 400 invalid_symbol, 404 not_found, open",

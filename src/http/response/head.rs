@@ -18,7 +18,7 @@ pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
     Access-Control-Max-Age: 86400\r\n";
 
 /// A strong entity tag: bodies with equal tags have equal bytes (RFC 9110, 8.8.3). Written as
-/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. The [`Stamp`](super::Stamp) has the boot id,
+/// `"<boot>-<version>-<variant>"`. The [`Stamp`](super::Stamp) has the boot id,
 /// which is needed because versions start again in each run. The rest of the tag depends only on what the
 /// body was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
