@@ -52,8 +52,7 @@ impl Quotes {
     }
 
     /// Applies one item of a poll. `now` is when its response was received. That may be so long ago that
-    /// [`Quotes::update_staleness`] is due. Returns true if any figure differs. The exchange's timestamp does
-    /// not count as a figure, because many exchanges send the time of the answer even if nothing changes.
+    /// [`Quotes::update_staleness`] is due. Returns true if a figure differs ([`Ticker::tells_more_than`]).
     pub fn apply(
         &mut self,
         source: SourceId,

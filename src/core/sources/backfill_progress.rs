@@ -40,7 +40,7 @@ pub struct BackfillProgress {
 struct Count {
     /// Series that have been looked at.
     series: usize,
-    /// Candles that the configuration wants of these series.
+    /// Candles that are to be known of these series ([`CandlePlans::depth`]).
     wanted: u64,
     /// Wanted candles that are known.
     done: u64,

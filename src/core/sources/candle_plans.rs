@@ -115,7 +115,10 @@ impl CandlePlans {
         let time = cx.exchange_time(self.source);
         for (key, plan) in &mut self.plans {
             plan.refresh_at = plan.refresh_at.min(cx.now.mono);
-            plan.asked.remove(key.interval.slot_of(time) + 1..i64::MAX);
+            let current = key.interval.slot_of(time);
+            plan.asked.remove(current + 1..i64::MAX);
+            // A clock that was wrong has fixed this reach: it counts anew from the begin of the plan.
+            plan.is_reach_fixed &= plan.reach.is_none_or(|reach| reach <= current);
         }
     }
 

@@ -143,8 +143,8 @@ impl QuoteRound {
 
     /// Until when nothing can be requested, if all markets were paused when the round began.
     pub fn idle_until(&self) -> Mono {
-        let ends = self.paused.values().map(|(_, until)| *until);
-        ends.min().filter(|_| self.total == 0).unwrap_or_default()
+        let ends = || self.paused.values().map(|(_, until)| *until).min();
+        (self.total == 0).then(ends).flatten().unwrap_or_default()
     }
 
     /// How long the last round took or, if that is longer, the running one so far.

@@ -136,7 +136,7 @@ impl Quote {
         }
     }
 
-    /// Applies new figures. Returns true if they differ. The quote is now fresh, unless its source is frozen.
+    /// Applies new figures. Returns true if one of them differs ([`Ticker::tells_more_than`]). The quote is now fresh, unless its source is frozen.
     /// It counts as returning if it was stale, or had not been received for `stale_after`.
     pub(super) fn receive(
         &mut self,
@@ -146,11 +146,8 @@ impl Quote {
         stale_here: &mut usize,
         totals: &mut Totals,
     ) -> bool {
-        self.ticker.timestamp = ticker.timestamp;
-        let changed = self.ticker != ticker;
-        if changed {
-            self.ticker = ticker;
-        }
+        let changed = ticker.tells_more_than(&self.ticker);
+        self.ticker = ticker;
         let second = (now.mono.0 / 1_000_000) as u32 + 1;
         let is_late = |at| self.stale || now.mono.since(at) >= stale_after;
         if self.received().is_some_and(is_late) {

@@ -23,6 +23,30 @@ fn a_quote_takes_at_most_264_bytes() {
     assert_eq!(size_of::<Option<Box<Quote>>>(), size_of::<usize>());
 }
 
+#[test]
+fn figures_that_are_lost_or_come_late_do_not_thaw_a_frozen_source() {
+    let mut quotes = Quotes::new(&[source("x", &[], &[])]);
+    let high = |high: Option<i64>| Ticker { high: high.map(Decimal::from), ..Ticker::of_last(Decimal::from(5)) };
+    // The minute, the highest price, and whether the source is frozen after the poll.
+    for (minute, highest, expected) in [
+        (0, Some(9), false),
+        (4, None, false),
+        (5, None, true),
+        (6, None, true),
+        (7, Some(9), false),
+        (12, Some(9), true),
+        (13, None, true),
+        (14, Some(8), false),
+    ] {
+        let now = at_ms(minute * 60_000);
+        quotes.apply(A, BTC, high(highest), now).expect("it is sound");
+        quotes.end_poll(A, now);
+        let quote = quotes.of(A, BTC).expect("it has come");
+        assert_eq!((quotes.frozen(A), quote.stale()), (expected, expected), "{minute}");
+        assert_eq!(quote.ticker.high, high(highest).high, "{minute}");
+    }
+}
+
 /// The rules of quotes, computed naively: what was received, when, and what was restored.
 struct Naive {
     held: Vec<NaiveQuote>,

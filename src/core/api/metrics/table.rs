@@ -220,7 +220,8 @@ const SOURCE: &[Metric] = &[
 
 #[rustfmt::skip]
 const BACKFILL: &[Metric] = &[
-    metric("wanted", "source_backfill_wanted_candles", "Candles of history that the configuration wants.",
+    metric("wanted", "source_backfill_wanted_candles",
+        "Candles of history to be read: `backfill`, and what has come since a series began, at most `keep`.",
         Count(|it| it.source().backfill.wanted)),
     metric("done", "source_backfill_done_candles", "Candles of history that are known.",
         Count(|it| it.source().backfill.done)),

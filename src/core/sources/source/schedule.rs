@@ -33,7 +33,7 @@ use crate::time::{Mono, Now};
 use std::mem::discriminant;
 use std::time::Duration;
 
-/// The pause before a market list that failed, or lacks markets that may be there, is read again.
+/// The pause before a market list that lacks markets that may be there is read again.
 pub const LIST_RETRY: Duration = Duration::from_secs(60);
 
 /// A task that may be requested.
@@ -351,11 +351,9 @@ impl Source {
                 }
             }
             Task::Markets => {
-                // Without a first list nothing is served: then only the back-off counts.
-                let (id, catalog) = (self.id, &mut cx.market.catalog);
-                let pause = if catalog.has_list(id) { LIST_RETRY } else { Duration::ZERO };
-                self.list_due = cx.now.mono + pause;
-                catalog.drop_list(id);
+                // The back-off tells when.
+                self.list_due = cx.now.mono;
+                cx.market.catalog.drop_list(self.id);
             }
             Task::Time => self.clock.failed(cx),
             Task::TickersOf { symbols, .. } if blame == Blame::Market && symbols.len() > 1 => {
