@@ -283,7 +283,9 @@ impl Changes {
     /// Deletes these slots: their coverage and their candles.
     pub fn forget(&mut self, slots: Range<i64>) {
         if !slots.is_empty() {
-            self.candles.retain(|slot, _| !slots.contains(slot));
+            while let Some((&slot, _)) = self.candles.range(slots.clone()).next() {
+                self.candles.remove(&slot);
+            }
             self.covered.remove(slots.clone());
             self.forgotten.insert(slots);
         }
