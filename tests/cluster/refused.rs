@@ -131,9 +131,10 @@ fn a_redis_behind_tls_is_trusted_by_its_certificate() {
 
 /// A Redis in cluster mode that has no slots, and its second port.
 fn slotless() -> Option<(Redis, String)> {
-    // It is the first one and 10,000, unless it is told.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    let bus = free.expect("a port is free").port().to_string();
+    // It is the first one and 10,000, unless it is told. Held until the server listens there.
+    let holder = exchange::bound(([127, 0, 0, 1], 0).into()).expect("a port is free");
+    let addr = holder.local_addr().ok().and_then(|addr| addr.as_socket());
+    let bus = addr.expect("it is bound").port().to_string();
     let redis = Redis::start(&["--cluster-enabled", "yes", "--cluster-port", &bus])?;
     Some((redis, bus))
 }

@@ -249,7 +249,7 @@ impl Drop for FakeExchange {
 
 /// A socket bound to `addr` that does not listen yet. With the address marked for reuse, several
 /// may be bound as long as none of the others listens.
-pub(super) fn bound(addr: SocketAddr) -> io::Result<Socket> {
+pub fn bound(addr: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     socket.bind(&addr.into())?;
