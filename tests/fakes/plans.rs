@@ -5,7 +5,7 @@ use crate::fakes::shop::*;
 use crate::fakes::virtual_time::World;
 use crate::fakes::{fake, fakes};
 use crate::support::*;
-use marketd::config::{Config, Data, Poll, SourceConfig, Url};
+use marketd::config::{Config, Data, Poll, SourceConfig};
 use marketd::exchange::{Call, Dialect};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -63,8 +63,7 @@ fn source_of(fake: &Fake, symbols: Vec<String>) -> SourceConfig {
 }
 
 /// No candles: only what quotes and lists take is looked at.
-fn world_of(fake: &'static Fake, shop: Shop, mut source: SourceConfig) -> World {
-    source.url = Some(Url::parse("http://192.0.2.1:80").expect("an address"));
+fn world_of(fake: &'static Fake, shop: Shop, source: SourceConfig) -> World {
     let mut config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
     config.limits.candle_series = 0;
     World::with(fake, shop, config, 1)

@@ -2,7 +2,7 @@
 
 use crate::fakes::places::Fake;
 use crate::support::chance::mix;
-use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT, decimal};
+use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
 use crate::support::*;
 use marketd::time::UnixMs;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -189,7 +189,14 @@ fn worth(volume: u64, price: u64) -> u64 {
 
 /// Units in the shortest form of a decimal.
 pub fn plain(units: u64) -> String {
-    naive::plain(&decimal(units))
+    let (mut tail, mut places) = (units % UNIT, 8);
+    if tail == 0 {
+        return (units / UNIT).to_string();
+    }
+    while tail.is_multiple_of(10) {
+        (tail, places) = (tail / 10, places - 1);
+    }
+    format!("{}.{tail:0places$}", units / UNIT)
 }
 
 /// A difference, in the shortest form.

@@ -62,16 +62,16 @@ impl World {
     }
 
     /// The same of these sources, all of them at the one exchange.
-    pub fn of(fake: &'static Fake, shop: Shop, mut sources: Vec<SourceConfig>, seed: u64) -> World {
-        for source in &mut sources {
-            source.url = Some(Url::parse("http://192.0.2.1:80").expect("an address"));
-        }
+    pub fn of(fake: &'static Fake, shop: Shop, sources: Vec<SourceConfig>, seed: u64) -> World {
         let config = Config { sources, data: Data::Memory, ..Config::default() };
         World::with(fake, shop, config, seed)
     }
 
     /// The same with this configuration.
-    pub fn with(fake: &'static Fake, shop: Shop, config: Config, seed: u64) -> World {
+    pub fn with(fake: &'static Fake, shop: Shop, mut config: Config, seed: u64) -> World {
+        for source in &mut config.sources {
+            source.url = Some(Url::parse("http://192.0.2.1:80").expect("an address"));
+        }
         let begin_ms = shop.now;
         let shopkeeper = Shopkeeper {
             fake,
