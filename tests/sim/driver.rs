@@ -14,9 +14,11 @@ use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
 use marketd::core::Event as Told;
 use marketd::core::{Action, Broken, LookUp, Service};
+use marketd::http::Outgoing;
 use marketd::table::Key;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 
 const READ_BUFFER: usize = 64 * 1024;
 const CLIENT_BYTES: usize = 2 * READ_BUFFER;
@@ -25,6 +27,18 @@ const ACCEPTS: usize = 32;
 
 /// More than a response of any of these worlds holds while it is made in parts.
 const MOST_MADE: usize = 1 << 20;
+
+/// A copy of these of the bytes, which may be few of many.
+fn part_of(outgoing: Outgoing<'_>, range: Range<usize>) -> Vec<u8> {
+    let (mut part, mut before) = (Vec::with_capacity(range.len()), 0);
+    outgoing.each(|piece| {
+        let within = |at: usize| at.saturating_sub(before).min(piece.len());
+        part.extend_from_slice(&piece[within(range.start)..within(range.end)]);
+        before += piece.len();
+        before < range.end
+    });
+    part
+}
 
 /// The address of an exchange, by its place in the list.
 pub fn address_of(source: usize, at: usize) -> SocketAddr {
@@ -156,11 +170,11 @@ impl World {
             let Some(link) = self.links.get_mut(&key) else {
                 return;
             };
-            let outgoing = self.core.outgoing(key).to_vec();
+            let outgoing = self.core.outgoing(key);
             if !outgoing.is_empty() && link.is_writable() {
-                match link.write(&outgoing, self.now) {
+                match link.write(outgoing.len(), self.now) {
                     Moved::Bytes(count) => {
-                        let bytes = outgoing[..count].to_vec();
+                        let bytes = part_of(outgoing, 0..count);
                         self.carry(key, &bytes);
                         self.tell(key, Told::Sent(count));
                     }
@@ -515,17 +529,17 @@ impl World {
         let Peer::Client(at) = link.peer else {
             return;
         };
-        let outgoing = self.core.outgoing(key).to_vec();
-        let total = link.sent + outgoing.len() as u64;
+        let outgoing = self.core.outgoing(key);
+        let pending = outgoing.len();
+        let total = link.sent + pending as u64;
         let made = self.clients[at].made_total;
         if total < made {
             self.taken_back.insert(key, at);
+        }
+        if total <= made {
             return;
         }
-        let fresh = &outgoing[outgoing.len() - (total - made) as usize..];
-        if fresh.is_empty() {
-            return;
-        }
+        let fresh = &part_of(outgoing, pending - (total - made) as usize..pending)[..];
         let (started, sent) = (link.read, link.sent);
         self.note_unread();
         let mut allowance = self.allowance(self.clients[at].peer);
@@ -556,7 +570,7 @@ impl World {
         self.note(format!("client {at} < {} ({made} answers)", excerpt(fresh)));
         self.check(verdict, &|| format!("client {at}"));
         match self.clients[at].listener {
-            Some(_) => self.check_listener(at, outgoing.len()),
+            Some(_) => self.check_listener(at, pending),
             None => self.check_room(at, made, before, sent),
         }
     }

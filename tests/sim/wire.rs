@@ -163,8 +163,8 @@ impl Link {
         }
     }
 
-    /// Writes as much as there is room for.
-    pub fn write(&mut self, bytes: &[u8], now: u64) -> Moved {
+    /// Writes as many of these bytes as there is room for.
+    pub fn write(&mut self, bytes: usize, now: u64) -> Moved {
         if self.broken {
             return Moved::Failed(ErrorKind::BrokenPipe);
         }
@@ -172,7 +172,7 @@ impl Link {
             self.writable = false;
             return Moved::Blocked;
         }
-        let count = bytes.len().min(self.room);
+        let count = bytes.min(self.room);
         self.room -= count;
         self.sent += count as u64;
         self.active = now;
