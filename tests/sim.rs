@@ -49,7 +49,7 @@ mod world;
 
 use disk::Disk;
 use setup::Theme;
-use support::{Rng, for_each_seed, seed_after_seed};
+use support::{Rng, for_each_seed, number, seed_after_seed, seeds};
 
 /// One life. Answers how many things happened in it.
 fn run(theme: Theme, rng: &mut Rng) -> u64 {
@@ -84,7 +84,7 @@ fn lives(rng: &mut Rng) -> u64 {
 #[test]
 #[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_crash_loses_nothing_that_was_on_disk() {
-    for_each_seed(seeds(6), |_, rng| _ = lives(rng));
+    for_each_seed(seeds(3), |_, rng| _ = lives(rng));
 }
 
 /// A test of some lives of this theme.
@@ -98,37 +98,24 @@ macro_rules! runs {
 }
 
 runs! {
-    clients_of_all_kinds_get_what_is_theirs: 20 of Clients;
-    exchanges_of_all_kinds_are_believed_only_when_they_are_right: 20 of Exchanges;
-    configurations_that_are_read_again_disturb_nobody: 12 of Reloads;
-    a_market_of_hundreds_of_symbols_is_taken_in_whole: 4 of Wide;
-    a_long_list_is_read_again_while_quotes_come: 2 of WideAndLong;
-    market_lists_change_over_hours: 6 of Long;
+    clients_of_all_kinds_get_what_is_theirs: 10 of Clients;
+    exchanges_of_all_kinds_are_believed_only_when_they_are_right: 10 of Exchanges;
+    configurations_that_are_read_again_disturb_nobody: 6 of Reloads;
+    a_market_of_hundreds_of_symbols_is_taken_in_whole: 2 of Wide;
+    a_long_list_is_read_again_while_quotes_come: 1 of WideAndLong;
+    market_lists_change_over_hours: 3 of Long;
 }
 
 #[test]
 fn on_bad_days_nothing_is_lost_nothing_is_false_and_nobody_is_hammered() {
-    for_each_seed(seeds(2), |_, rng| _ = bad_day::run(2 * bad_day::HOUR, rng));
+    for_each_seed(seeds(1), |_, rng| _ = bad_day::run(2 * bad_day::HOUR, rng));
 }
 
 /// See `scripts/bad_day.sh`.
 #[test]
 #[ignore = "a day takes half a minute: see scripts/bad_day.sh"]
 fn a_bad_day() {
-    bad_day::day(number("MARKETD_FIRST_SEED", 1));
-}
-
-/// So many seeds, or as many times more as `MARKETD_SEEDS` says: `.ci/run` doubles them.
-fn seeds(count: u64) -> u64 {
-    count * number("MARKETD_SEEDS", 1)
-}
-
-/// A number from the environment.
-fn number(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.trim().parse().expect("a number"),
-        Err(_) => default,
-    }
+    bad_day::day(number("MARKETD_FIRST_SEED").unwrap_or(1));
 }
 
 /// Seed after seed, until as many things have happened as `MARKETD_EVENTS` says, beginning at
@@ -136,9 +123,9 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 #[ignore = "a million events take minutes: see scripts/simulate.sh"]
 fn among_a_million_events_there_is_no_false_claim() {
-    let wanted = number("MARKETD_EVENTS", 1_000_000);
+    let wanted = number("MARKETD_EVENTS").unwrap_or(1_000_000);
     let (mut happened, mut seeds) = (0, 0);
-    seed_after_seed(number("MARKETD_FIRST_SEED", 1), |_, rng| {
+    seed_after_seed(number("MARKETD_FIRST_SEED").unwrap_or(1), |_, rng| {
         happened += match rng.below(18) {
             0..6 => run(Theme::Clients, rng),
             6..11 => run(Theme::Exchanges, rng),

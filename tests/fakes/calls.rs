@@ -5,8 +5,8 @@ use crate::fakes::fakes;
 use crate::fakes::judge::{Kept, Received, decode, judge};
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
-use crate::support::Asked;
 use crate::support::generated::FIRST_MS;
+use crate::support::{Asked, seeds};
 use marketd::exchange::{Call, Dialect, ReadError};
 use marketd::interval::Stored;
 use marketd::time::UnixMs;
@@ -35,7 +35,8 @@ fn ask(fake: &Fake, shop: &Shop, call: &Call<'_>) -> Kept {
     let reply = fake.answer(shop, &Asked::of(&target));
     assert_eq!(reply.status, 200, "{target} of {}", fake.name);
     let text = String::from_utf8(reply.body.to_vec()).expect("it is text");
-    let body = Received { target: &target, text: &text, lacks: "", also: "", bytes: 1_000_000 };
+    let bytes = seeds(250_000) as usize;
+    let body = Received { target: &target, text: &text, lacks: "", also: "", bytes };
     judge(fake, call, body).0
 }
 

@@ -2,7 +2,7 @@
 //! as fresh as promised while it is up.
 //!
 //! Weather, flights of messages and clients' questions come from the seed; `MARKETD_SEED` replays.
-//! There are six hours, or as many as `MARKETD_HOURS` says: `.ci/run` lets a whole day pass.
+//! There are three hours, or as many as `MARKETD_HOURS` says: `.ci/run` lets a whole day pass.
 
 use crate::fakes::fake;
 use crate::fakes::places::Fake;
@@ -101,7 +101,7 @@ pub fn keeps_its_limits(fake: &'static Fake) {
         "coinbase" => (4_000, 5_000),
         _ => (3_000, 4_000),
     };
-    let hours = std::env::var("MARKETD_HOURS").map_or(6, |text| text.parse().expect("a number"));
+    let hours = number("MARKETD_HOURS").unwrap_or(3);
     run(fake, 3, poll_ms, hours * HOUR_US, fresh_ms);
 }
 

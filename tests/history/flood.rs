@@ -20,14 +20,10 @@ const EACH: i64 = 4500;
 /// The whole run on a slow machine.
 const ALL: Duration = Duration::from_secs(600);
 
-fn number(name: &str, default: u64) -> u64 {
-    let said = std::env::var(name).ok();
-    said.map_or(default, |text| text.parse().expect("it is a number"))
-}
-
 #[test]
 fn what_is_told_as_stored_survives_a_kill_and_all_that_was_fetched_is_written() {
-    let (symbols, kills) = (number("MARKETD_SYMBOLS", 12), number("MARKETD_KILLS", 6));
+    let symbols = number("MARKETD_SYMBOLS").unwrap_or(12);
+    let kills = number("MARKETD_KILLS").unwrap_or(6);
     for_each_seed(1, |_, rng| flood(rng, symbols as usize, kills));
 }
 

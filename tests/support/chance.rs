@@ -71,6 +71,11 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// So many seeds, or as many times more as `MARKETD_SEEDS` says: `.ci/run` runs four times as many.
+pub fn seeds(count: u64) -> u64 {
+    count * number("MARKETD_SEEDS").unwrap_or(1)
+}
+
 /// Runs `test` for the seeds 1 to `count`; for `MARKETD_SEED` alone when that is set; or, for `scripts/fuzz.sh`,
 /// from `MARKETD_FUZZ_SEED` on for `MARKETD_FUZZ_SECONDS`.
 pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, &mut Rng)) {
@@ -88,7 +93,7 @@ pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, &mut Rng)) {
 }
 
 /// A number from the environment.
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     let found = text.trim().parse();
     Some(found.unwrap_or_else(|_| panic!("{name} is to be a number, not {text:?}")))

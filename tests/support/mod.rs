@@ -24,7 +24,7 @@
 #![allow(
     dead_code,
     unused_imports,
-    reason = "two programs compile this, and each uses a part of it"
+    reason = "the tests and several scripts compile this, and each uses a part of it"
 )]
 
 /// For what takes seconds by itself: longer than anything, also on a machine that is busy with
@@ -90,7 +90,7 @@ pub const FIGURES: [&str; 12] = [
 ];
 
 pub use binance::{Binance, ServerTime};
-pub use chance::{Rng, damaged, for_each_seed, seed_after_seed};
+pub use chance::{Rng, damaged, for_each_seed, number, seed_after_seed, seeds};
 pub use client::{Client, ClientError, Response, get, get_with, head, pipeline, request};
 pub use daemon::{Finished, Launch, Marketd};
 pub use daemon::{await_answer, await_health, count, metrics, read, sample};
