@@ -848,13 +848,15 @@ mod tests {
             reported
         };
         let mut series = series();
-        let candles: Vec<Reported> = (0..300).map(wide).collect();
-        series.ingest_whole(0..300, &candles, minute(300), None);
+        let candles: Vec<Reported> = (100..300).map(wide).collect();
+        series.ingest_whole(100..300, &candles, minute(300), None);
         let (body, info) = chart(&series, &all_of(Interval::M1), minute(300));
         let numbers = ['5', '9', '2', '7', '8'].map(|first| long(first).to_string());
         assert!(body.ends_with(&format!("[17940000,{}]]", numbers.join(","))));
-        assert_eq!(info.rows, 300);
-        // A sum of 64 digits cannot be held: the roll-up is left out, not rounded.
-        assert_eq!(chart(&series, &all_of(Interval::M5), minute(300)).0, "[]");
+        assert_eq!(info.rows, 200);
+        // A sum of 64 digits cannot be held: the roll-up is left out, not rounded, and is no gap.
+        let spec = ChartSpec { limit: 10, ..all_of(Interval::M5) };
+        let (body, info) = chart(&series, &spec, minute(300));
+        assert_eq!((&*body, info.complete, info.gaps), ("[]", true, 0));
     }
 }

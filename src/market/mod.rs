@@ -16,8 +16,6 @@ mod chunk;
 mod ingest;
 mod interval_set;
 mod known;
-#[cfg(test)]
-mod model;
 mod plan;
 mod quote;
 mod report;

@@ -9,7 +9,7 @@
 //! - an hour's keeping: all of it is final
 
 use super::answers::read_json;
-use super::grammar::address;
+use super::grammar::{address, decimals, filled};
 use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
 use super::quotes::Books;
 use super::trace::{Verdict, ensure};
@@ -50,6 +50,8 @@ impl ChartAsk {
             ("limit", Some(self.limit.to_string())),
             ("from", self.from.map(|from| from.to_string())),
             ("to", self.to.map(|to| to.to_string())),
+            ("fill", filled(self.fill)),
+            ("decimals", decimals(self.text)),
         ];
         address("/api/ecosystem/chart", &parameters)
     }

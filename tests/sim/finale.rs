@@ -1,8 +1,8 @@
 //! How each run ends: the weather clears and the clients leave, and all must be well again; or
 //! the daemon is told to stop in the middle of it.
 
-use super::answers::Answer;
-use super::charts::ChartAsk;
+use super::answers::{Answer, chart_fields};
+use super::charts::{ChartAsk, read_rows};
 use super::client::{Nature, Stage};
 use super::grammar::{Ask, Kind};
 use super::ledger::Words;
@@ -15,7 +15,7 @@ use super::udf::{Found, Page, UdfAsk};
 use super::weather::SECOND;
 use super::wire::{Link, Peer};
 use super::world::World;
-use crate::support::naive::{INTERVALS, STORED, length_ms};
+use crate::support::naive::{INTERVALS, STORED, base_of, candle_at, length_ms};
 use crate::support::{Json, Rng};
 
 impl World {
@@ -179,7 +179,9 @@ impl World {
                 }
                 let range = (Some(from * length), Some(to * length));
                 let ask = ChartAsk { source: Some(0), ..ChartAsk::of(0, interval, range) };
-                self.expect_truth(ask, rng);
+                if self.expect_truth(ask, rng) {
+                    self.expect_all_forms(interval, (from, to), rng);
+                }
             }
         }
     }
@@ -262,8 +264,8 @@ impl World {
     }
 
     /// Sooner or later a chart is complete, and then it is what the exchange has, unless it has become older
-    /// than what is kept meanwhile.
-    fn expect_truth(&mut self, ask: ChartAsk, rng: &mut Rng) {
+    /// than what is kept meanwhile. Answers whether it is complete, and newer candles prove what it lacks.
+    fn expect_truth(&mut self, ask: ChartAsk, rng: &mut Rng) -> bool {
         let (from, to) = (ask.from.unwrap_or(0), ask.to.unwrap_or(0));
         let symbol = self.symbols[0].replace('/', "-");
         let interval = ask.interval;
@@ -283,19 +285,79 @@ impl World {
             let coverage = answer.field("Chart-Coverage").unwrap_or_default();
             let difference = self.difference(&answer, &ask, is_provable);
             let is_right = (coverage == Some("complete") || !is_provable) && difference.is_none();
-            if is_right || from / length <= self.oldest_kept(interval) {
-                return;
+            let is_old = from / length <= self.oldest_kept(interval);
+            if is_right || is_old {
+                return is_right && is_provable && !is_old;
             }
             if self.now > limit {
                 // Every candle is there, and a slot without one is not proven to be empty: the chart says
                 // so, and that is true.
                 if coverage == Some("partial") && difference.is_none() {
-                    return;
+                    return false;
                 }
                 let head = &answer.headers;
                 self.fail(&format!("{target} is still {head:?}: {difference:?}"));
             }
             self.run_until(self.now + 31 * SECOND);
+        }
+    }
+
+    /// Whichever part of slots that are all known is asked for, in whichever form: each candle of it is told,
+    /// and that it is all. What is told besides is judged like every answer.
+    fn expect_all_forms(&mut self, base: &'static str, (first, last): (i64, i64), rng: &mut Rng) {
+        let length = length_ms(base).expect("stored");
+        let intervals = INTERVALS.into_iter().filter(|it| base_of(it) == base);
+        let intervals: Vec<&str> = intervals.collect();
+        for _ in 0..8 {
+            let interval = *rng.pick(&intervals);
+            let ends = [first, last + 1].map(|end| rng.between(first, last).midpoint(end) * length);
+            // The last candle of the range ends with it.
+            let to = candle_at(interval, ends[1]).0 - 1;
+            let from = Some(ends[0]).filter(|_| rng.chance(2, 3));
+            let begin = from.unwrap_or(first * length);
+            let opens = std::iter::successors(Some(candle_at(interval, begin - 1).1), |open| {
+                Some(candle_at(interval, *open).1)
+            });
+            let opens: Vec<i64> = opens.take_while(|open| *open <= to).collect();
+            let is_traded = |open: &i64| {
+                let (open, end) = candle_at(interval, *open);
+                (open / length..end / length).any(|slot| self.truth(0).traded(0, base, slot))
+            };
+            let fill = rng.chance(1, 3);
+            let mut wanted = opens.clone();
+            wanted.retain(|open| fill || is_traded(open));
+            // Candles before the first one of the range may be filled from one before it.
+            let unfilled = opens.iter().position(is_traded).unwrap_or(opens.len());
+            let newest = opens.iter().copied().rfind(is_traded);
+            let limit = 1 + rng.below(12) as usize;
+            let is_open = from.is_none() && (wanted.len() < limit || fill && unfilled > 0);
+            if opens.is_empty() || is_open {
+                continue;
+            }
+            let (text, source) = (rng.chance(1, 3), Some(0));
+            let ask = ChartAsk::of(0, interval, (from, Some(to)));
+            let ask = ChartAsk { limit, fill, text, source, ..ask };
+            let target = ask.target(&self.symbols[0].replace('/', "-"), "alpha");
+            let answer = self.ask(&target, Kind::Chart(ask), rng);
+            if answer.status != 200 {
+                continue;
+            }
+            let rows = read_rows(&answer.body, text).unwrap_or_else(|why| self.fail(&why));
+            let shown: Vec<i64> = rows.iter().map(|row| row.0).collect();
+            let is_part = |wanted: &[i64]| match from {
+                Some(_) => shown == wanted[..wanted.len().min(limit)],
+                None => shown == wanted[wanted.len() - limit..],
+            };
+            let wanted = match is_part(&wanted) || !fill {
+                true => &wanted,
+                false => &opens[unfilled..],
+            };
+            let is_cut = from.is_some() && shown.last() < wanted.last();
+            let fields = chart_fields(&answer.headers).unwrap_or_else(|why| self.fail(&why));
+            let is_all = fields.complete && fields.last_closed >= newest;
+            if !is_part(wanted) || !is_all || fields.next.is_some() != is_cut {
+                self.fail(&format!("{target} is {shown:?} and not of {wanted:?}: {fields:?}"));
+            }
         }
     }
 
@@ -306,7 +368,7 @@ impl World {
         if answer.status != 200 {
             return Some(format!("no chart but {}", answer.status));
         }
-        let rows = super::charts::read_rows(&answer.body, false);
+        let rows = read_rows(&answer.body, false);
         let rows = rows.unwrap_or_else(|why| self.fail(&why));
         let truth = self.truth(0);
         let length = length_ms(ask.interval).expect("stored");

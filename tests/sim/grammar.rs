@@ -531,6 +531,7 @@ pub fn decimals(are_texts: bool) -> Option<String> {
     are_texts.then(|| "string".to_string())
 }
 
-fn filled(fill: bool) -> Option<String> {
+/// Whether candles are to be filled in, as a parameter.
+pub fn filled(fill: bool) -> Option<String> {
     fill.then(|| "previous".to_string())
 }
