@@ -109,16 +109,14 @@ impl CandlePlans {
         self.plans.keys().copied()
     }
 
-    /// The newest candles of every series are due now. Slots in the future that clients asked for are
-    /// dropped: the clock was wrong then.
+    /// The newest candles of every series are due now. A wrong clock may have told of the future: slots there
+    /// that clients asked for are dropped, and a reach there counts anew from the begin of its plan.
     pub fn refresh_all(&mut self, cx: &Context) {
-        let time = cx.exchange_time(self.source);
         for (key, plan) in &mut self.plans {
             plan.refresh_at = plan.refresh_at.min(cx.now.mono);
-            let current = key.interval.slot_of(time);
+            let current = key.interval.slot_of(cx.exchange_time(self.source));
             plan.asked.remove(current + 1..i64::MAX);
-            // A clock that was wrong has fixed this reach: it counts anew from the begin of the plan.
-            plan.is_reach_fixed &= plan.reach.is_none_or(|reach| reach <= current);
+            plan.is_reach_fixed &= plan.reach <= Some(current);
         }
     }
 

@@ -26,7 +26,10 @@ fn a_quote_takes_at_most_264_bytes() {
 #[test]
 fn figures_that_are_lost_or_come_late_do_not_thaw_a_frozen_source() {
     let mut quotes = Quotes::new(&[source("x", &[], &[])]);
-    let high = |high: Option<i64>| Ticker { high: high.map(Decimal::from), ..Ticker::of_last(Decimal::from(5)) };
+    let high = |high: Option<i64>| Ticker {
+        high: high.map(Decimal::from),
+        ..Ticker::of_last(Decimal::from(5))
+    };
     // The minute, the highest price, and whether the source is frozen after the poll.
     for (minute, highest, expected) in [
         (0, Some(9), false),
