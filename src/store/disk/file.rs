@@ -1,13 +1,13 @@
 //! The history file: opens, creates, checks and closes it.
 //!
-//! `KnownFile` tells whether an open file was removed or replaced. A file that is not marketd's, is newer, or
-//! is damaged is refused and left unchanged. Nothing here repairs a file. A new file gets its name only when
-//! it is complete.
+//! `HistoryFile` owns the connection and the number of flushes since the last checkpoint. `KnownFile` tells
+//! whether the file was removed or replaced. A file that is not marketd's, is newer, or is damaged is refused
+//! and left unchanged. Nothing here repairs a file. A new file gets its name only when it is complete.
 //!
 //! It knows nothing of candles: `tables.rs` reads and writes them.
 
 use super::header::{
-    Identity, Lock, beside, damaged, identity, identity_at, log_bytes, log_of, look,
+    Identity, Lock, Look, beside, damaged, identity, identity_at, log_bytes, log_of, look,
 };
 use super::schema::{self, MIGRATIONS};
 use super::sqlite::{Database, OpenFlags};
@@ -23,6 +23,10 @@ use std::path::{Path, PathBuf};
 /// file this would take seconds. Its damage is noticed when a damaged page is read.
 pub(super) const CHECKED_BYTES: u64 = 64 << 20;
 
+/// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the changed
+/// pages into the file. It is cheaper if several flushes have changed the same pages.
+const FLUSHES_PER_CHECKPOINT: u32 = 10;
+
 /// The path has no symbolic links: a link that appears meanwhile is not followed.
 pub(super) const WRITE: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
@@ -37,6 +41,12 @@ pub(super) const DRAFTS: [&str; 3] = ["-marketd-new", "-marketd-prune", "-market
 /// Most bytes of the file's path. SQLite takes 512, with its own suffix of 8. The suffix of a draft comes
 /// before it; the last one is the longest.
 const PATH_BYTES: usize = 512 - 8 - DRAFTS[2].len();
+
+/// An open history file.
+pub(super) struct HistoryFile {
+    pub(super) db: Database,
+    flushes: u32,
+}
 
 /// Which file had its name when it was opened. SQLite keeps writing to a file that was removed, and all of
 /// that is lost when the process ends.
@@ -65,35 +75,57 @@ impl KnownFile {
     }
 }
 
-/// Opens the file, or creates it if it does not exist. Checks it completely if it has at most `checked`
-/// bytes. `lock`: the lock of this file, if it is held already. It is held afterwards.
-pub(super) fn open(
-    path: &Path,
-    checked: u64,
-    lock: &mut Option<Lock>,
-) -> Result<(Database, KnownFile, Opened), OpenError> {
-    at_resolved(path, |path| {
-        *lock = Some(Lock::take(path, lock.take())?);
-        clear_drafts(path);
-        let created = !look_to_write(path)?;
-        let log_set_aside = created && set_log_aside(path)?;
-        if created {
-            create(path)?;
-        }
-        let (db, upgraded_from) = open_database(path, checked)?;
-        let bytes = db.used_bytes()?;
-        let (file, log) = (identity_at(path), identity_at(&log_of(path)));
-        let known = KnownFile { path: path.to_path_buf(), file, log };
-        Ok((db, known, Opened { created, bytes, log_set_aside, upgraded_from }))
-    })
-}
+impl HistoryFile {
+    /// Opens the file, or creates it if it does not exist. Checks it completely if it has at most
+    /// `checked` bytes. `lock`: the lock of this file, if it is held already. It is held afterwards.
+    pub(super) fn open(
+        path: &Path,
+        checked: u64,
+        lock: &mut Option<Lock>,
+    ) -> Result<(HistoryFile, KnownFile, Opened), OpenError> {
+        at_resolved(path, |path| {
+            *lock = Some(Lock::take(path, lock.take())?);
+            clear_drafts(path);
+            let created = look_to_write(path)?.is_none();
+            let log_set_aside = created && set_log_aside(path)?;
+            if created {
+                create(path)?;
+            }
+            let look = look_to_write(path)?
+                .ok_or_else(|| damaged("it was removed while it was being opened"))?;
+            let (db, upgraded_from) = open_database(path, &look, checked)?;
+            let bytes = db.used_bytes()?;
+            let (file, log) = (identity_at(path), identity_at(&log_of(path)));
+            let known = KnownFile { path: path.to_path_buf(), file, log };
+            let opened = Opened { created, bytes, log_set_aside, upgraded_from };
+            Ok((HistoryFile { db, flushes: 0 }, known, opened))
+        })
+    }
 
-/// Empties the log and closes the file.
-pub(super) fn close(db: Database) -> Result<(), StoreError> {
-    let emptied = db.empty_log();
-    // Closing removes the empty log. After an error it must not try another checkpoint.
-    db.leave_log(emptied.is_err())?;
-    db.close().and(emptied)
+    /// Counts a flush, and makes a checkpoint when one is due.
+    pub(super) fn flushed(&mut self) -> Result<(), StoreError> {
+        self.flushes += 1;
+        if self.flushes < FLUSHES_PER_CHECKPOINT {
+            return Ok(());
+        }
+        // The count is reset first: after a failure, the next try comes after as many flushes.
+        self.flushes = 0;
+        self.db.checkpoint()
+    }
+
+    /// Empties the log and closes the file.
+    pub(super) fn close(self) -> Result<(), StoreError> {
+        let emptied = self.db.empty_log();
+        // Closing removes the empty log. After an error it must not try another checkpoint.
+        self.db.leave_log(emptied.is_err())?;
+        self.db.close().and(emptied)
+    }
+
+    /// Closes a file without writing to it.
+    pub(super) fn abandon(self) {
+        // The connection leaves the log unchanged. An error does not matter here.
+        let _ = self.db.close();
+    }
 }
 
 /// Checks whether the file and its lock can be opened, without changing them. It may be in use. Only its
@@ -113,7 +145,7 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
 
 /// Checks the header of a file that is to be written. The file must have one name: each name would have a
 /// lock and a log of its own.
-pub(super) fn look_to_write(path: &Path) -> Result<bool, Unusable> {
+pub(super) fn look_to_write(path: &Path) -> Result<Option<Look>, Unusable> {
     if fs::metadata(path).is_ok_and(|about| about.nlink() > 1) {
         return Err(Unusable::Unreachable("the file has a second name (a hard link)".to_string()));
     }
@@ -203,14 +235,17 @@ fn create(path: &Path) -> Result<(), Unusable> {
     Ok(())
 }
 
-fn open_database(path: &Path, checked: u64) -> Result<(Database, Option<u32>), Unusable> {
-    let has_log = log_bytes(path) > 0;
+fn open_database(
+    path: &Path,
+    look: &Look,
+    checked: u64,
+) -> Result<(Database, Option<u32>), Unusable> {
     let db = Database::open(path, WRITE)?;
-    match make_ready(&db, path, checked) {
+    match make_ready(&db, path, look.page, checked) {
         Ok(upgraded_from) => Ok((db, upgraded_from)),
         Err(error) => {
-            if !has_log {
-                // Closing removes the empty log.
+            if look.log == 0 {
+                // There was no log before: closing removes the empty one.
                 let _ = db.leave_log(false);
             }
             let _ = db.close();
@@ -221,8 +256,13 @@ fn open_database(path: &Path, checked: u64) -> Result<(Database, Option<u32>), U
 
 /// Checks and upgrades the database. Returns the former version of its tables, if they were
 /// upgraded.
-fn make_ready(db: &Database, path: &Path, checked: u64) -> Result<Option<u32>, Unusable> {
-    check_content(db, path, checked)?;
+fn make_ready(
+    db: &Database,
+    path: &Path,
+    page: u64,
+    checked: u64,
+) -> Result<Option<u32>, Unusable> {
+    check_content(db, path, page, checked)?;
     if db.text("PRAGMA journal_mode")? != "wal" {
         db.execute("PRAGMA journal_mode = WAL")?;
     }
@@ -236,18 +276,23 @@ fn make_ready(db: &Database, path: &Path, checked: u64) -> Result<Option<u32>, U
 
 /// Checks that the file is marketd's and complete, including its log. Checks all of its content if it has at
 /// most `checked` bytes.
-pub(super) fn check_content(db: &Database, path: &Path, checked: u64) -> Result<(), Unusable> {
+pub(super) fn check_content(
+    db: &Database,
+    path: &Path,
+    page: u64,
+    checked: u64,
+) -> Result<(), Unusable> {
     let id = db.number("PRAGMA application_id")?;
     let version = version(db)?;
     if version > VERSION {
         return Err(Unusable::Newer(version));
     }
     if id != i64::from(APPLICATION_ID) || version == 0 {
-        return Err(damaged("it lacks marketd's mark, or the version of its tables"));
+        return Err(damaged("its header and its log do not belong together"));
     }
     // Every page is in the file or in the log. A marketd that writes moves pages from the log into the file,
     // so the sizes are read after the number of pages, and the size of the log first.
-    let (pages, page) = (db.bytes()?, db.number("PRAGMA page_size")?.unsigned_abs());
+    let pages = db.bytes()?;
     let (log, bytes) = (log_bytes(path), fs::metadata(path)?.len());
     if pages > bytes + log / (page + FRAME_HEADER) * page {
         return Err(damaged(&format!("it is cut off after {bytes} bytes")));

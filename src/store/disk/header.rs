@@ -1,7 +1,7 @@
-//! Checks the file's header before SQLite opens it, and locks the file.
+//! Checks the file's header and size before SQLite opens it, and locks the file.
 //!
-//! The check tells whether the file is marketd's, and whether its version is known. It comes first because
-//! SQLite may write to a file that has a log as soon as it opens it.
+//! The check tells whether the file is marketd's, whether its version is known, and whether it is complete.
+//! It comes first because SQLite may write to a file that has a log as soon as it opens it.
 //!
 //! The check never writes.
 
@@ -20,20 +20,31 @@ const HEADER: usize = 100;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Checks the file, which is opened with these options. Returns false if it does not exist or is empty:
-/// SQLite takes an empty file for a new one. It is an error if the options ask for writing and the file
-/// cannot be written: SQLite would open it and fail at the first write.
-pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<bool, Unusable> {
+/// The facts of a file with the header of a history file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    /// Size of a page in bytes.
+    pub(super) page: u64,
+    /// Size of its log in bytes; 0 if there is none, as after an orderly stop.
+    pub(super) log: u64,
+}
+
+/// Checks the file, which is opened with these options. `None` if it does not exist or is empty: SQLite takes
+/// an empty file for a new one. It is an error if the options ask for writing and the file cannot be written:
+/// SQLite would open it and fail at the first write.
+pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<Option<Look>, Unusable> {
+    let log = log_bytes(path);
     let file = match options.open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    let mut header = Vec::with_capacity(HEADER);
-    file.take(HEADER as u64).read_to_end(&mut header)?;
-    if !header.is_empty() {
-        judge(&header)?;
+    let bytes = file.metadata()?.len();
+    if bytes == 0 {
+        return Ok(None);
     }
-    Ok(!header.is_empty())
+    let mut header = Vec::with_capacity(HEADER);
+    (&file).take(HEADER as u64).read_to_end(&mut header)?;
+    judge(&header, bytes, log).map(Some)
 }
 
 /// The path of a file's log.
@@ -68,7 +79,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn judge(header: &[u8]) -> Result<(), Unusable> {
+fn judge(header: &[u8], bytes: u64, log: u64) -> Result<Look, Unusable> {
     let known = header.len().min(MAGIC.len());
     if header[..known] != MAGIC[..known] {
         return Err(Unusable::Foreign("not an SQLite file"));
@@ -80,11 +91,31 @@ fn judge(header: &[u8]) -> Result<(), Unusable> {
         let bytes = header[at..at + 4].try_into().expect("four bytes of a longer header");
         u32::from_be_bytes(bytes)
     };
-    match (word(68), word(60)) {
-        (APPLICATION_ID, ..=VERSION) => Ok(()),
-        (APPLICATION_ID, version) => Err(Unusable::Newer(version)),
-        _ => Err(Unusable::Foreign("an SQLite file of something else")),
+    if word(68) != APPLICATION_ID {
+        return Err(Unusable::Foreign("an SQLite file of something else"));
     }
+    let version = word(60);
+    if version > VERSION {
+        return Err(Unusable::Newer(version));
+    }
+    // 1 stands for 65536 ("Page Size").
+    let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
+        1 => 65_536,
+        size if size.is_power_of_two() && size >= 512 => size,
+        size => return Err(damaged(&format!("its header says pages of {size} bytes"))),
+    };
+    if version == 0 {
+        return Err(damaged("its header lacks the version of its tables"));
+    }
+    // The size in the header is valid only if both change counters are equal ("In-header database
+    // size"). Missing pages may still be in the log.
+    let pages = u64::from(word(28));
+    let counts = word(24) == word(92) && pages > 0;
+    let missing = (pages * page).saturating_sub(bytes);
+    if log == 0 && (!bytes.is_multiple_of(page) || (counts && missing > 0)) {
+        return Err(damaged(&format!("it is cut off after {bytes} bytes")));
+    }
+    Ok(Look { page, log })
 }
 
 /// The meaning of an I/O error: a person must correct a wrong path; other errors may go away.
@@ -201,26 +232,56 @@ impl Drop for Lock {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_is_ours_or_it_is_said_why_not() {
+    fn header() -> Vec<u8> {
         let mut header = vec![0; HEADER];
         header[..16].copy_from_slice(MAGIC);
+        header[16..18].copy_from_slice(&4096u16.to_be_bytes());
+        header[28..32].copy_from_slice(&3u32.to_be_bytes());
         header[60..64].copy_from_slice(&VERSION.to_be_bytes());
         header[68..72].copy_from_slice(&APPLICATION_ID.to_be_bytes());
-        let with = |at: usize, bytes: &[u8]| {
-            let mut header = header.clone();
-            header[at..at + bytes.len()].copy_from_slice(bytes);
-            header
+        header
+    }
+
+    fn check(header: &[u8], bytes: u64, log: u64, expected: &str) {
+        let judged = match judge(header, bytes, log) {
+            Ok(_) => "ours".to_string(),
+            Err(Unusable::Newer(found)) => format!("newer {found}"),
+            Err(Unusable::Foreign(what)) => what.to_string(),
+            Err(Unusable::Damaged(what)) => what,
+            Err(error) => format!("{error:?}"),
         };
-        let damaged = |what: &str| Err(Unusable::Damaged(what.to_string()));
-        assert_eq!(judge(&header), Ok(()));
-        let cut = "it is cut off within its first hundred bytes";
-        assert_eq!(judge(b"SQLite"), damaged(cut));
-        assert_eq!(judge(&header[..99]), damaged(cut));
-        assert_eq!(judge(b"a diary"), Err(Unusable::Foreign("not an SQLite file")));
-        assert_eq!(judge(&[0; 100]), Err(Unusable::Foreign("not an SQLite file")));
-        let other = Err(Unusable::Foreign("an SQLite file of something else"));
-        assert_eq!(judge(&with(68, &[0, 0, 0, 0])), other);
-        assert_eq!(judge(&with(60, &[0, 0, 0, 77])), Err(Unusable::Newer(77)));
+        assert_eq!(judged, expected);
+    }
+
+    fn with(at: usize, bytes: &[u8]) -> Vec<u8> {
+        let mut header = header();
+        header[at..at + bytes.len()].copy_from_slice(bytes);
+        header
+    }
+
+    #[test]
+    fn a_file_is_ours_or_it_is_said_why_not() {
+        let whole = 3 * 4096;
+        check(&header(), whole, 0, "ours");
+        check(&header(), whole + 4096, 0, "ours");
+        check(&with(16, &[0, 1]), 3 * 65_536, 0, "ours");
+        check(b"SQLite", 6, 0, "it is cut off within its first hundred bytes");
+        check(&header()[..99], 99, 0, "it is cut off within its first hundred bytes");
+        check(b"a diary", 7, 0, "not an SQLite file");
+        check(&[0; 100], 4096, 0, "not an SQLite file");
+        check(&with(68, &[0, 0, 0, 0]), whole, 0, "an SQLite file of something else");
+        check(&with(60, &[0, 0, 0, 77]), whole, 0, "newer 77");
+        check(&with(60, &[0, 0, 0, 0]), whole, 0, "its header lacks the version of its tables");
+        check(&with(16, &[0x10, 0x10]), whole, 0, "its header says pages of 4112 bytes");
+    }
+
+    #[test]
+    fn a_file_that_is_too_short_is_damaged_unless_its_log_may_have_the_rest() {
+        let cut = "it is cut off after 8192 bytes";
+        check(&header(), 2 * 4096, 0, cut);
+        check(&header(), 2 * 4096, 32, "ours");
+        check(&header(), 3 * 4096 + 1, 0, "it is cut off after 12289 bytes");
+        // A size that was not written with the last change says nothing.
+        check(&with(24, &[0, 0, 0, 9]), 2 * 4096, 0, "ours");
     }
 }

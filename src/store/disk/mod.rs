@@ -32,9 +32,9 @@ pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed};
 
 use crate::history::{Batch, DiskJob, Loaded, OpenError, Reply, StoreError, Unusable, Written};
-use file::{CHECKED_BYTES, KnownFile};
+use crate::log_targets::{HISTORY, quoted};
+use file::{CHECKED_BYTES, HistoryFile, KnownFile};
 use header::Lock;
-use sqlite::Database;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -50,6 +50,8 @@ pub(super) fn run(
 ) {
     let mut holder = Holder::new(path, Replies { queue, wake });
     let _ = holder.with(|_, _| Ok(()));
+    // False if the last checkpoint failed.
+    let mut checkpoints = true;
     for job in jobs {
         match job {
             DiskJob::Load => {
@@ -57,12 +59,19 @@ pub(super) fn run(
                 holder.replies.send(Reply::Loaded(result));
             }
             DiskJob::Read(read) => {
-                let result = holder.with(|db, _| tables::rows(db, &read));
+                let result = holder.with(|file, _| tables::rows(&file.db, &read));
                 holder.replies.send(Reply::Rows { ticket: read.ticket, result });
             }
             DiskJob::Write(batch) => {
                 let result = holder.write(&batch);
+                let is_written = result.is_ok();
                 holder.replies.send(Reply::Written { batch, result });
+                // The checkpoint comes after the reply, so that it delays only later jobs.
+                if is_written {
+                    let moved = holder.with(|file, _| file.flushed());
+                    let worked = std::mem::replace(&mut checkpoints, moved.is_ok());
+                    log_checkpoint(&moved, worked);
+                }
             }
             DiskJob::Stop => break,
         }
@@ -71,10 +80,21 @@ pub(super) fn run(
     holder.replies.send(Reply::Stopped(closed));
 }
 
-fn load(db: &Database, replies: &Replies) -> Result<Loaded, StoreError> {
-    let (heads, odd) = tables::heads(db)?;
-    let (quotes, odd_quotes) = tables::records(db)?;
-    let (markets, odd_markets) = tables::records(db)?;
+/// Logs the result of a checkpoint if it differs from the last one.
+fn log_checkpoint(moved: &Result<(), StoreError>, worked: bool) {
+    match moved {
+        Err(error) if worked => {
+            log::warn!(target: HISTORY, "checkpoint failed error={}", quoted(error));
+        }
+        Ok(()) if !worked => log::info!(target: HISTORY, "checkpoint works again"),
+        _ => {}
+    }
+}
+
+fn load(file: &mut HistoryFile, replies: &Replies) -> Result<Loaded, StoreError> {
+    let (heads, odd) = tables::heads(&file.db)?;
+    let (quotes, odd_quotes) = tables::records(&file.db)?;
+    let (markets, odd_markets) = tables::records(&file.db)?;
     let unsound = odd + odd_quotes + odd_markets;
     let loaded = Loaded { series: heads.len(), quotes: quotes.len(), unsound };
     in_pieces(heads, |piece| replies.send(Reply::Heads(piece)));
@@ -115,7 +135,7 @@ struct Holder {
 }
 
 enum State {
-    Open(Box<Database>),
+    Open(Box<HistoryFile>),
     /// The next job opens the file.
     Closed,
     /// The file is never opened again.
@@ -141,16 +161,16 @@ impl Holder {
     /// file as the error requires.
     fn with<T>(
         &mut self,
-        work: impl FnOnce(&Database, &Replies) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut HistoryFile, &Replies) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.check_known();
         if let State::Closed = self.state {
             self.open(CHECKED_BYTES);
         }
-        let State::Open(db) = &self.state else {
+        let State::Open(file) = &mut self.state else {
             return Err(StoreError::NotOpen);
         };
-        let done = work(db, &self.replies);
+        let done = work(file, &self.replies);
         match &done {
             Err(StoreError::Damaged(what)) => {
                 let what = what.clone();
@@ -162,7 +182,7 @@ impl Holder {
                 self.abandon();
             }
             // A transaction that could be neither committed nor rolled back ends with the connection.
-            _ if !db.is_autocommit() => self.abandon(),
+            _ if !file.db.is_autocommit() => self.abandon(),
             _ => {}
         }
         done
@@ -170,7 +190,8 @@ impl Holder {
 
     /// Writes the whole batch, or nothing of it.
     fn write(&mut self, batch: &Batch) -> Result<Written, StoreError> {
-        let written = self.with(|db, _| db.transaction(|| tables::apply(db, batch)))?;
+        let written =
+            self.with(|HistoryFile { db, .. }, _| db.transaction(|| tables::apply(db, batch)))?;
         self.doubts = 0;
         Ok(written)
     }
@@ -198,15 +219,15 @@ impl Holder {
     }
 
     fn open(&mut self, checked: u64) {
-        let mut open = || file::open(&self.path, checked, &mut self.lock);
+        let mut open = || HistoryFile::open(&self.path, checked, &mut self.lock);
         let opened = match open() {
             // This may also be a single failed read, so it is tried twice.
             Err(OpenError { why: Unusable::Damaged(_), .. }) => open(),
             opened => opened,
         };
         match opened {
-            Ok((db, known, opened)) => {
-                (self.state, self.known) = (State::Open(Box::new(db)), Some(known));
+            Ok((file, known, opened)) => {
+                (self.state, self.known) = (State::Open(Box::new(file)), Some(known));
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
                     self.replies.send(Reply::Opened(opened));
                 }
@@ -234,16 +255,15 @@ impl Holder {
 
     /// Closes the file without writing to it, until the next job.
     fn abandon(&mut self) {
-        if let State::Open(db) = std::mem::replace(&mut self.state, State::Closed) {
-            // The connection leaves the log unchanged. An error does not matter here.
-            let _ = db.close();
+        if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
+            file.abandon();
         }
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
         self.check_known();
         match std::mem::replace(&mut self.state, State::GivenUp) {
-            State::Open(db) => file::close(*db),
+            State::Open(file) => file.close(),
             _ => Ok(()),
         }
     }

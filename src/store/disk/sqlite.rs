@@ -31,13 +31,13 @@ const BUSY: Duration = Duration::from_millis(100);
 /// Statements that stay prepared: all statements of a batch, a read and a load.
 const STATEMENTS: usize = 32;
 
-/// The settings of a connection. Every commit is on disk when it returns (FULL). A commit that makes the log
-/// longer than a thousand pages also moves the log into the file. The file is not mapped into memory: with a
-/// mapped file, a failing disk would kill the process by a signal. `cell_size_check` finds more damage before
-/// a page is used. The log is truncated to 16 MiB when it restarts, because a long read or a large backfill
-/// may have let it grow.
+/// The settings of a connection. Every commit is on disk when it returns (FULL), and there are no automatic
+/// checkpoints. The file is not mapped into memory: with a mapped file, a failing disk would kill the process
+/// by a signal. `cell_size_check` finds more damage before a page is used. The log is truncated to 16 MiB
+/// when it restarts, because a long read or a large backfill may have let it grow.
 const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = 16777216;
     PRAGMA mmap_size = 0;
     PRAGMA cache_size = -1024;
@@ -159,6 +159,11 @@ impl Database {
         let value = work()?;
         transaction.commit()?;
         Ok(value)
+    }
+
+    /// Moves the log into the file, as far as readers allow.
+    pub(super) fn checkpoint(&self) -> Result<(), StoreError> {
+        self.number("PRAGMA wal_checkpoint(PASSIVE)").map(|_| ())
     }
 
     /// Moves all of the log into the file, and empties it.

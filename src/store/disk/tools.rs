@@ -6,7 +6,8 @@
 //! completely or not at all.
 
 use super::file::{
-    self, CHECKED_BYTES, DRAFTS, WRITE, at_resolved, check_content, clear_drafts, look_to_write,
+    CHECKED_BYTES, DRAFTS, HistoryFile, WRITE, at_resolved, check_content, clear_drafts,
+    look_to_write,
 };
 use super::header::{beside, log_of, look};
 use super::sqlite::{Database, OpenFlags};
@@ -53,9 +54,7 @@ impl HistoryReader {
     /// If the file does not exist, is not a history file, or cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         at_resolved(path, |path| {
-            if !look(path, File::options().read(true))? {
-                return Err(Unusable::Missing);
-            }
+            let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
             let written = fs::metadata(path)?.modified()?;
             let has_log = log_of(path).exists();
             let db = if has_log {
@@ -63,7 +62,7 @@ impl HistoryReader {
             } else {
                 Database::open_unlocked(path)?
             };
-            check_content(&db, path, CHECKED_BYTES)?;
+            check_content(&db, path, look.page, CHECKED_BYTES)?;
             let unlocked = (!has_log).then_some(written);
             Ok(HistoryReader { path: path.to_path_buf(), db, unlocked })
         })
@@ -261,14 +260,12 @@ fn on_file<T>(
     work: impl FnOnce(&mut Database, &Path) -> Result<T, Unusable>,
 ) -> Result<T, OpenError> {
     at_resolved(path, |path| {
-        if !look_to_write(path)? {
-            return Err(Unusable::Missing);
-        }
+        look_to_write(path)?.ok_or(Unusable::Missing)?;
         let mut lock = None;
-        let opened = file::open(path, CHECKED_BYTES, &mut lock);
-        let (mut db, ..) = opened.map_err(|error| error.why)?;
-        let done = work(&mut db, path);
-        let closed = match file::close(db) {
+        let opened = HistoryFile::open(path, CHECKED_BYTES, &mut lock);
+        let (mut file, ..) = opened.map_err(|error| error.why)?;
+        let done = work(&mut file.db, path);
+        let closed = match file.close() {
             // Another program reads the file, or the disk is full. The writes are safe in the log.
             Err(StoreError::Busy(_) | StoreError::Full(_)) => Ok(()),
             closed => closed.map_err(Unusable::from),
