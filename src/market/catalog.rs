@@ -286,7 +286,7 @@ impl Catalog {
         self.rosters[source.index()].staging = None;
     }
 
-    /// Stages the list in place again.
+    /// Stages the current list, as if it had been read again.
     pub fn list_again(&mut self, source: SourceId) {
         self.drop_list(source);
         let roster = &mut self.rosters[source.index()];

@@ -61,7 +61,7 @@ impl Series {
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
         }
-        // The file has a candle of a slot that has not ended only by a clock that was wrong.
+        // Candles of the file never become forming ones: if one has not ended, a clock was wrong.
         let open = open_from..if *evidence == Evidence::History { open_from } else { i64::MAX };
         for open in found_in(&found, &open) {
             self.set_open(open.slot, open.candle);

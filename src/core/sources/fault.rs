@@ -114,8 +114,8 @@ impl Fault {
         Fault { kind, ..Fault::new(cause, code, text) }
     }
 
-    /// The fault of a body that begins with `begin`, and cannot be read. If the body is not JSON at all, or
-    /// in UTF-16, the fault shows how it begins.
+    /// The fault of a body that begins with `begin`, and cannot be read. If the body is no JSON object or
+    /// list, or in UTF-16, the fault shows how it begins.
     pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
         match begin.trim_ascii_start() {
             _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => {}
@@ -124,7 +124,7 @@ impl Fault {
             _ => {
                 let begin = begin.escape_ascii();
                 return Fault::content(format!(
-                    "the answer is not JSON, it begins with \"{begin}\""
+                    "the answer is no JSON object or list, it begins with \"{begin}\""
                 ));
             }
         }
@@ -300,9 +300,12 @@ mod tests {
             assert_eq!(Fault::body(error.clone(), begin, None).to_string(), expected);
         };
         check(b"", "the answer is empty");
-        check(b"\n<html>", "the answer is not JSON, it begins with \"\\n<html>\"");
-        check(b"\xef\xbb\xbf{", "the answer is not JSON, it begins with \"\\xef\\xbb\\xbf{\"");
-        check(b"{\0", "the answer is not JSON, it begins with \"{\\x00\"");
+        check(b"\n<html>", "the answer is no JSON object or list, it begins with \"\\n<html>\"");
+        check(
+            b"\xef\xbb\xbf{",
+            "the answer is no JSON object or list, it begins with \"\\xef\\xbb\\xbf{\"",
+        );
+        check(b"{\0", "the answer is no JSON object or list, it begins with \"{\\x00\"");
         check(b" {", &ReadError::CutShort.to_string());
     }
 }

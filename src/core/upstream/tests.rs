@@ -538,7 +538,7 @@ fn what_is_not_an_answer_is_told_as_what_it_is() {
     );
     check(
         "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n<html>Back soon",
-        "the answer is not JSON, it begins with \"<html>Back soo\"",
+        "the answer is no JSON object or list, it begins with \"<html>Back soo\"",
     );
     check("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "the answer is empty");
     check(

@@ -90,7 +90,8 @@ pub(super) struct Roster {
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     pub(super) staging: Option<Staging>,
-    /// When a list first had a market as halted: markets whose listing is halted, and perhaps others.
+    /// When a list first had a market as halted. Every halted market is here; each applied list drops the
+    /// others.
     halted_since: BTreeMap<SymbolId, Mono>,
     /// The markets that the last list lacked, and that are tracked nevertheless.
     doubted: BTreeSet<SymbolId>,

@@ -136,9 +136,9 @@ impl Quote {
         }
     }
 
-    /// Applies new figures. Returns true if one of them differs ([`Ticker::tells_more_than`]). The quote is now
-    /// fresh, unless its source is frozen. It counts as returning if it was stale, or had not been received for
-    /// `stale_after`.
+    /// Applies new figures. Returns true if one of them differs ([`Ticker::tells_more_than`]). The quote is
+    /// now fresh, unless its source is frozen. It counts as returning if it was stale, or had not been
+    /// received for `stale_after`.
     pub(super) fn receive(
         &mut self,
         ticker: Ticker,
