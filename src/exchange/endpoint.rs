@@ -286,7 +286,12 @@ fn first_of(value: Raw<'_>) -> Raw<'_> {
 /// A code or message, without control characters and short enough for a log line.
 fn reason(raw: Raw<'_>) -> Option<String> {
     let tidy = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let mut text: String = value::word(raw).ok()??.chars().map(tidy).collect();
+    let words = match raw {
+        // Texts in other encodings show what they can.
+        Raw::Text(text) if !text.is_empty() => String::from_utf8_lossy(text),
+        raw => value::word(raw).ok()??,
+    };
+    let mut text: String = words.chars().map(tidy).collect();
     while text.len() > REASON_BYTES {
         text.pop();
     }

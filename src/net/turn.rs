@@ -232,7 +232,7 @@ impl Driver {
         // Each listener gets the same share, so that a flood at one keeps nobody out of another. Once the
         // time is used up, each further listener gets one connection.
         let (share, budget) = match stops {
-            true => (BACKLOG as usize, Duration::MAX),
+            true => (BACKLOG as usize + 1, Duration::MAX),
             false => (self.accepts.saturating_sub(self.queues.new.len()), ACCEPT_BUDGET),
         };
         for at in 0..self.listeners.len() {

@@ -2,10 +2,9 @@
 //! charts of several markets in one response (`several`); and the newest candles of a chart, for streams
 //! ([`Followed`]).
 //!
-//! A chart that is stored as requested, without a missing candle, is sent at once, and so is a short chart
-//! that lacks none. Any other is deferred: it waits for candles that are only in the file or
-//! were never requested from the exchange, at most as long as `limits.chartWaitMs` allows, and is then made
-//! in parts.
+//! A chart that need not wait is sent at once, if it is short or stored as requested. Any other is deferred:
+//! it waits for candles that are only in the file or were never requested from the exchange, at most as long
+//! as `limits.chartWaitMs` allows, and is then made in parts.
 
 mod request;
 mod response;

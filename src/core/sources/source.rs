@@ -232,7 +232,7 @@ impl Source {
             self.others_wait = false;
             self.request_due(pace, cx);
         }
-        let next_poll = collects.then(|| self.next_quotes().max(self.round.idle_until()));
+        let next_poll = collects.then(|| self.next_quotes().max(self.idle_until()));
         let stale_at = self.failures.stale_at(cx);
         let status = &mut cx.stats[self.id];
         status.cacheable_until = next_poll.unwrap_or_default().min(stale_at);

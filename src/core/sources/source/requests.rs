@@ -19,8 +19,14 @@ use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::upstream::Ended;
 use crate::core::{Broken, Context, Event};
 use crate::table::Key;
+use crate::time::Mono;
 
 impl Source {
+    /// Until when no quotes can be requested, if they are requested by market and all markets are paused.
+    pub(super) fn idle_until(&self) -> Mono {
+        self.plan.markets().map(|_| self.round.idle_until()).unwrap_or_default()
+    }
+
     /// The requests in flight.
     pub fn requests(&self) -> impl Iterator<Item = &RequestInFlight> {
         self.requests.iter().filter_map(Option::as_deref)
