@@ -13,7 +13,7 @@ use super::sources::Sources;
 use crate::config::Config;
 use crate::core::{Event, LongWork, Resolved, WorkSet};
 use crate::history::Reply;
-use crate::http::Outgoing;
+use crate::http::{EMPTY, Output};
 use crate::market::{SeriesKey, SourceId};
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -249,13 +249,12 @@ impl Backend {
 
     /// Bytes to be sent on a connection now, and whether bytes from it are welcome.
     #[inline]
-    pub fn interest(&self, key: Key, cx: &Context) -> (Outgoing<'_>, bool) {
-        let (outgoing, wants_read) = match (cx.upstreams.get(key), self.cluster.get()) {
+    pub fn interest(&self, key: Key, cx: &Context) -> (&Output, bool) {
+        match (cx.upstreams.get(key), self.cluster.get()) {
             (Some((SourceId::ENGINE, conn)), Some(cluster)) => cluster.engine.interest(*conn, key),
             (Some(owner), _) => self.sources.interest(*owner, key),
-            (None, _) => (&[][..], false),
-        };
-        (outgoing.into(), wants_read)
+            (None, _) => (&EMPTY, false),
+        }
     }
 
     /// The next wake-up. Every turn asks for it several times.

@@ -207,7 +207,7 @@ impl Job {
     /// Compresses a slice.
     fn compress(&mut self, gzip: &mut Compressor) {
         let mut left = SLICE;
-        self.body.pending().each(|piece| {
+        self.body.each(|piece| {
             let piece = &piece[..piece.len().min(left)];
             gzip.push(piece);
             left -= piece.len();

@@ -37,7 +37,7 @@ pub use stats::{SourceState, SourceStatus, Status};
 use crate::config::{Config, SourceConfig};
 use crate::demo::{Demo, DemoScript};
 use crate::history::Reply;
-use crate::http::Outgoing;
+use crate::http::Output;
 use crate::market::{Market, SeriesKey};
 use crate::run_queue::RunQueue;
 use crate::table::Key;
@@ -258,7 +258,7 @@ impl Core {
 
     /// Both [`Core::outgoing`] and [`Core::wants_read`].
     #[inline]
-    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
+    pub fn interest(&self, key: Key) -> (&Output, bool) {
         match self.clients.may_own(key) {
             true => self.clients.interest(key),
             false => self.backend.interest(key, &self.cx),
@@ -266,7 +266,7 @@ impl Core {
     }
 
     /// Bytes to be sent on a connection now.
-    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
+    pub fn outgoing(&self, key: Key) -> &Output {
         self.interest(key).0
     }
 

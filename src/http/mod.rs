@@ -26,7 +26,7 @@ pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{Error, echo};
 pub use gzip::{Compressor, Decompressor, decompress, unpacked};
 pub use head::Fields;
-pub use output::{Outgoing, Output};
+pub use output::{EMPTY, Output};
 pub use parser::{Parsed, empty_lines, parse, parse_behind};
 pub use request::{ListField, Method, OwnedRequest, Request, RequestBody, Version};
 pub use response::{

@@ -20,6 +20,9 @@ const MIN_GIVEN: usize = 16 * 1024;
 /// Smaller buffers are not shrunk.
 const MIN_SHRUNK: usize = 4 * 1024;
 
+/// No bytes.
+pub static EMPTY: Output = Output { bytes: Vec::new(), sent: 0, shared: None };
+
 /// Bytes to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
@@ -64,14 +67,6 @@ impl Deref for Bytes {
             Bytes::Given(bytes) => bytes,
         }
     }
-}
-
-/// The unsent bytes, in pieces.
-#[derive(Clone, Copy, Debug)]
-pub struct Outgoing<'a> {
-    bytes: &'a [u8],
-    sent: usize,
-    shared: Option<&'a Shared>,
 }
 
 impl Output {
@@ -123,14 +118,9 @@ impl Output {
         (is_small && self.bytes.len() <= most && self.sent == 0).then(|| self.clone())
     }
 
-    /// True if there are parts that are not copied.
-    pub fn is_shared(&self) -> bool {
-        self.pending().shared.is_some()
-    }
-
     /// The unsent bytes as one shared part.
     pub fn joined(&self) -> Output {
-        let (mut joined, bytes) = (Output::default(), self.pending().to_vec());
+        let (mut joined, bytes) = (Output::default(), self.to_vec());
         joined.share(&bytes.into(), 0..self.len());
         joined
     }
@@ -147,10 +137,40 @@ impl Output {
         }
     }
 
-    /// The unsent bytes.
-    pub fn pending(&self) -> Outgoing<'_> {
-        let shared = self.shared.as_deref().filter(|shared| shared.left > 0);
-        Outgoing { bytes: &self.bytes, sent: self.sent, shared }
+    /// The unsent bytes, if they are one piece: no part is left.
+    #[inline]
+    pub fn whole(&self) -> Option<&[u8]> {
+        let is_whole = self.shared.as_ref().is_none_or(|shared| shared.left == 0);
+        is_whole.then(|| &self.bytes[self.sent..])
+    }
+
+    /// Passes the unsent pieces to `take` in order until `take` returns false. No piece is empty. An iterator
+    /// would take four times as long.
+    pub fn each<'a>(&'a self, mut take: impl FnMut(&'a [u8]) -> bool) {
+        let mut begin = self.sent;
+        let parts = self.shared.as_deref().filter(|shared| shared.left > 0);
+        for part in parts.map_or(&[][..], |shared| &shared.parts[shared.next..]) {
+            if begin < part.at && !take(&self.bytes[begin..part.at]) {
+                return;
+            }
+            begin = part.at;
+            if !take(&part.bytes[part.range.clone()]) {
+                return;
+            }
+        }
+        if begin < self.bytes.len() {
+            take(&self.bytes[begin..]);
+        }
+    }
+
+    /// A copy of the unsent bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut all = Vec::with_capacity(self.len());
+        self.each(|piece| {
+            all.extend_from_slice(piece);
+            true
+        });
+        all
     }
 
     /// Number of unsent bytes.
@@ -252,60 +272,6 @@ impl Output {
     }
 }
 
-impl<'a> Outgoing<'a> {
-    /// All bytes, if they are one piece.
-    pub fn whole(&self) -> Option<&'a [u8]> {
-        match self.shared {
-            None => Some(&self.bytes[self.sent..]),
-            Some(_) => None,
-        }
-    }
-
-    /// Number of bytes.
-    pub fn len(&self) -> usize {
-        self.bytes.len() - self.sent + self.shared.map_or(0, |shared| shared.left)
-    }
-
-    /// True if there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Passes the pieces to `take` in order until `take` returns false. No piece is empty. An iterator would
-    /// take four times as long.
-    pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
-        let mut begin = self.sent;
-        for part in self.shared.map_or(&[][..], |shared| &shared.parts[shared.next..]) {
-            if begin < part.at && !take(&self.bytes[begin..part.at]) {
-                return;
-            }
-            begin = part.at;
-            if !take(&part.bytes[part.range.clone()]) {
-                return;
-            }
-        }
-        if begin < self.bytes.len() {
-            take(&self.bytes[begin..]);
-        }
-    }
-
-    /// A copy of all bytes.
-    pub fn to_vec(self) -> Vec<u8> {
-        let mut all = Vec::with_capacity(self.len());
-        self.each(|piece| {
-            all.extend_from_slice(piece);
-            true
-        });
-        all
-    }
-}
-
-impl<'a> From<&'a [u8]> for Outgoing<'a> {
-    fn from(bytes: &'a [u8]) -> Outgoing<'a> {
-        Outgoing { bytes, sent: 0, shared: None }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,7 +301,7 @@ mod tests {
         output.advance(6);
         output.give(vec![b'g'; MIN_GIVEN]);
         let mut found = Vec::new();
-        output.pending().each(|piece| {
+        output.each(|piece| {
             found.extend_from_slice(piece);
             true
         });
@@ -364,7 +330,7 @@ mod tests {
         for sent in [0, MIN_SHRUNK / 2, MIN_SHRUNK / 2 + 1, MIN_GIVEN, 2 * MIN_GIVEN] {
             output.advance(sent);
             output.shrink();
-            assert_eq!(output.pending().to_vec(), all[all.len() - output.len()..]);
+            assert_eq!(output.to_vec(), all[all.len() - output.len()..]);
             assert!(held(&output) <= output.len() * 4 / 3 + MIN_SHRUNK, "{}", held(&output));
         }
         assert_eq!(output.len(), MIN_GIVEN - 1);
@@ -378,15 +344,14 @@ mod tests {
                 let (mut output, all) = sample(count);
                 let mut sent = Vec::new();
                 while !output.is_empty() {
-                    let pending = output.pending();
-                    assert_eq!(pending.len(), output.len());
-                    assert_eq!(pending.to_vec(), all[sent.len()..]);
+                    let pending = output.to_vec();
+                    assert_eq!(pending, all[sent.len()..]);
                     let some = step.min(output.len());
-                    sent.extend_from_slice(&pending.to_vec()[..some]);
+                    sent.extend_from_slice(&pending[..some]);
                     output.advance(some);
                 }
                 assert_eq!(sent, all);
-                assert!(output.pending().is_empty());
+                assert!(output.is_empty());
             }
         }
     }
@@ -399,14 +364,14 @@ mod tests {
         output.share(&vec![b'x'; 2000].into(), 0..2000);
         all.extend_from_slice(b"more");
         all.extend_from_slice(&[b'x'; 2000]);
-        assert_eq!(output.pending().to_vec(), all[1500..]);
-        assert_eq!(output.pending().whole(), None);
+        assert_eq!(output.to_vec(), all[1500..]);
+        assert_eq!(output.whole(), None);
     }
 
     #[test]
     fn small_parts_are_copied_and_an_emptied_output_lends_its_buffers() {
         let (mut output, all) = sample(&[3, 900]);
-        assert_eq!(output.pending().whole(), Some(&all[..]));
+        assert_eq!(output.whole(), Some(&all[..]));
         let mut spare = Output::default();
         output.advance(903);
         output.give_back(&mut spare, usize::MAX);
@@ -416,9 +381,9 @@ mod tests {
         assert!(output.capacity() >= 903 && spare.capacity() == 0);
         // One whose bytes are all shared has no buffer, and needs none of another client.
         let mut other = sample(&[7, 3000]).0.joined();
-        let pending = other.pending().to_vec();
+        let pending = other.to_vec();
         other.borrow(&mut spare);
-        assert_eq!((other.pending().to_vec(), spare.len()), (pending, 0));
+        assert_eq!((other.to_vec(), spare.len()), (pending, 0));
         // Large ones are let go, and so is a second one.
         output.bytes().push(b'x');
         output.advance(1);

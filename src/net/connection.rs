@@ -14,7 +14,7 @@
 
 use super::sockopt;
 use crate::core::Broken;
-use crate::http::Outgoing;
+use crate::http::Output;
 use crate::table::Key;
 use mio::event::Event;
 use mio::net::TcpStream;
@@ -142,7 +142,7 @@ impl NetConnection {
 
     /// Writes at most `most` bytes of `outgoing`, which is not empty. Returns how many were written; 0 if the
     /// socket would block.
-    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Result<usize, Broken> {
+    pub fn write(&mut self, outgoing: &Output, most: usize) -> Result<usize, Broken> {
         if let Some(session) = &mut self.session {
             let mut first = &[][..];
             outgoing.each(|piece| {
@@ -162,7 +162,7 @@ impl NetConnection {
         }
     }
 
-    fn write_pieces(&mut self, outgoing: Outgoing<'_>, most: usize) -> io::Result<usize> {
+    fn write_pieces(&mut self, outgoing: &Output, most: usize) -> io::Result<usize> {
         let mut slices = [IoSlice::new(&[]); PIECES];
         let (mut count, mut left) = (0, most);
         outgoing.each(|piece| {

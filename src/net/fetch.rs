@@ -6,7 +6,7 @@ use super::connection::{NetConnection, Opener, Progress, Transfer};
 use super::tls;
 use crate::config::{Config, Limits, Url};
 use crate::http::{
-    BodyReader, Encoding, decompress, parse_response, read_current_date, write_request,
+    BodyReader, Encoding, Output, decompress, parse_response, read_current_date, write_request,
 };
 use crate::table::Key;
 use crate::time::{Clock, Mono, Now, UnixMs};
@@ -69,13 +69,12 @@ impl Fetcher {
         let sent = self.clock.now();
         let by = sent.mono + timeout;
         let mut conn = self.open(url, timeout, by)?;
-        let mut request = Vec::new();
+        let mut request = Output::default();
         let target = format!("{}{target}", url.path);
-        write_request(&mut request, &url.authority(), &target, key);
-        let mut written = 0;
-        while written < request.len() {
+        write_request(request.bytes(), &url.authority(), &target, key);
+        while !request.is_empty() {
             self.await_ready(&mut conn, by)?;
-            written += conn.write(request[written..].into(), usize::MAX)?;
+            request.advance(conn.write(&request, usize::MAX)?);
         }
         // Appends the next bytes, if any have come. Returns false at the end.
         let mut read = |bytes: &mut Vec<u8>| -> Result<bool, Box<dyn Error>> {

@@ -14,7 +14,7 @@ use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
 use marketd::core::Event as Told;
 use marketd::core::{Action, Broken, LookUp, Service};
-use marketd::http::Outgoing;
+use marketd::http::Output;
 use marketd::table::Key;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -29,7 +29,7 @@ const ACCEPTS: usize = 32;
 const MOST_MADE: usize = 1 << 20;
 
 /// A copy of these of the bytes, which may be few of many.
-fn part_of(outgoing: Outgoing<'_>, range: Range<usize>) -> Vec<u8> {
+fn part_of(outgoing: &Output, range: Range<usize>) -> Vec<u8> {
     let (mut part, mut before) = (Vec::with_capacity(range.len()), 0);
     outgoing.each(|piece| {
         let within = |at: usize| at.saturating_sub(before).min(piece.len());

@@ -416,7 +416,7 @@ mod tests {
                 }
                 outcome = rows.finish(&view, &mut responder);
             }
-            let text = String::from_utf8_lossy(&out.pending().to_vec()).into_owned();
+            let text = String::from_utf8_lossy(&out.to_vec()).into_owned();
             (outcome, text, is_made)
         };
         let (_, text, is_made) = ask("", &cx);

@@ -167,7 +167,7 @@ mod tests {
             let markets = read_markets(&view, b"A/USDT", 1).expect("a market");
             let asked = QuotesRequest { markets, source: None, decimals: Decimals::Number };
             asked.respond(&view, &mut responder).expect("an error in the list");
-            let text = String::from_utf8_lossy(&out.pending().to_vec()).into_owned();
+            let text = String::from_utf8_lossy(&out.to_vec()).into_owned();
             let tag = text.split("ETag: ").nth(1).and_then(|rest| rest.split("\r\n").next());
             (tag.expect("a tag").to_string(), text)
         };

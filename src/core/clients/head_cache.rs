@@ -192,7 +192,7 @@ impl HeadCache {
             it.drop_response();
             it.state = cx.state;
         } else if let Some(bytes) = bytes.copy(RESPONSE_BYTES) {
-            let is_joined = bytes.is_shared() && self.joined + bytes.len() <= JOINED_BYTES;
+            let is_joined = bytes.whole().is_none() && self.joined + bytes.len() <= JOINED_BYTES;
             self.joined += if is_joined { bytes.len() } else { 0 };
             let bytes = if is_joined { bytes.joined() } else { bytes };
             (it.until, it.status, it.weight, it.bytes) = (until, status, weight, bytes);
@@ -402,7 +402,7 @@ mod tests {
         let note = |cache: &mut HeadCache, cx: &Context| {
             cache.note_response(0, until, (200, 9), &bytes, cx);
             let response = cache.prepared(0, at).filter(|it| it.has_response(cx));
-            response.map(|it| (it.status, it.weight, it.bytes.pending().to_vec()))
+            response.map(|it| (it.status, it.weight, it.bytes.to_vec()))
         };
         let expected = Some((200, 9, b"HTTP/1.1 200 OK".to_vec()));
         assert_eq!(note(&mut cache, &cx), None, "it has come once");
@@ -436,9 +436,9 @@ mod tests {
             (0..2).for_each(|_| cache.note_response(place, until, (200, 9), &bytes, &cx));
             let response = cache.prepared(place, at).filter(|it| it.has_response(&cx));
             let kept = &response.expect("it is kept").bytes;
-            assert_eq!(kept.pending().to_vec(), bytes.pending().to_vec());
+            assert_eq!(kept.to_vec(), bytes.to_vec());
             let mut pieces = 0;
-            kept.pending().each(|_| {
+            kept.each(|_| {
                 pieces += 1;
                 true
             });

@@ -32,7 +32,7 @@ use crate::config::Limits;
 use crate::core::api::{Deferred, Error, InParts, SeriesSlots, View};
 use crate::core::{Context, Event, LongWork, WorkSet};
 use crate::demo::{Demo, DemoScript};
-use crate::http::Outgoing;
+use crate::http::{EMPTY, Output};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
@@ -169,10 +169,10 @@ impl Clients {
 
     /// The bytes to be sent to a client now, and whether the driver may read from it.
     #[inline]
-    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
+    pub fn interest(&self, key: Key) -> (&Output, bool) {
         match self.connections.get(key) {
-            Some(connection) => (connection.output.pending(), connection.wants_read()),
-            None => (Outgoing::from(&[][..]), false),
+            Some(connection) => (&connection.output, connection.wants_read()),
+            None => (&EMPTY, false),
         }
     }
 

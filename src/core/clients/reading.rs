@@ -221,7 +221,7 @@ impl Responses {
         if connection.closes_after(true, cx).is_some() || !self.admission.is_free(connection.peer) {
             return false;
         }
-        debug_assert_eq!(it.bytes.pending().to_vec(), self.made_anew(it, head, cx));
+        debug_assert_eq!(it.bytes.to_vec(), self.made_anew(it, head, cx));
         let endpoint = it.endpoint;
         connection.served += 1;
         connection.output.borrow(&mut self.spare);
@@ -244,7 +244,7 @@ impl Responses {
         let mut responder = Responder::new(&mut output, &self.stamp, &request, true);
         let deferred = it.again(&request).respond(&View::new(cx), &mut responder, &mut None);
         assert!(deferred.is_none(), "a response that is kept is deferred");
-        output.pending().to_vec()
+        output.to_vec()
     }
 
     /// Counts the cost of a request with a head of this length.

@@ -18,6 +18,7 @@ use super::scripts::Script;
 use crate::config::{ClusterConfig, Url};
 use crate::core::context::Context;
 use crate::core::upstream::{ConnectState, Route, Upstream};
+use crate::http::Output;
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
@@ -115,8 +116,8 @@ impl Engine {
     }
 
     /// Bytes to send on a connection, and whether bytes from it are welcome.
-    pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
-        self.upstream.interest(conn, key).unwrap_or((&self.links[conn].out[..], true))
+    pub fn interest(&self, conn: usize, key: Key) -> (&Output, bool) {
+        self.upstream.interest(conn, key).unwrap_or((&self.links[conn].out, true))
     }
 
     /// True if it has been up long enough for every node to find it.

@@ -7,6 +7,7 @@
 //! was read of streams and not applied.
 
 use super::scripts::Script;
+use crate::http::Output;
 use crate::market::SourceId;
 use crate::resp::write_command;
 use crate::time::Mono;
@@ -20,7 +21,7 @@ const MOST_WAITING: usize = 4 * 1024 * 1024;
 /// Commands that may wait for a reply.
 const MOST_PENDING: usize = 1024;
 
-/// An empty buffer keeps at most this much memory.
+/// An empty inbox keeps at most this much memory.
 const KEPT_BYTES: usize = 256 * 1024;
 
 /// What a command is for.
@@ -46,7 +47,7 @@ pub struct Link {
     /// The commands that wait for a reply, the oldest first.
     pub pending: VecDeque<PendingCommand>,
     /// The bytes to send.
-    pub out: Vec<u8>,
+    pub out: Output,
 }
 
 /// A command that waits for its reply.
@@ -67,18 +68,22 @@ impl Link {
 
     /// Adds a command, to be sent now.
     pub fn push(&mut self, command: EngineCommand, words: &[&[u8]], sent_at: Mono, deadline: Mono) {
-        write_command(&mut self.out, words);
+        write_command(self.out.bytes(), words);
         self.pending.push_back(PendingCommand { command, sent_at, deadline });
     }
 
     /// This many bytes of `out` were sent.
     pub fn sent_bytes(&mut self, count: usize) {
-        drop_first(&mut self.out, count);
+        self.out.advance(count);
+        self.out.shrink();
     }
 
     /// Puts back the bytes of `inbox` behind the first `used` ones.
     pub fn put_back(&mut self, mut inbox: Vec<u8>, used: usize) {
-        drop_first(&mut inbox, used);
+        inbox.drain(..used);
+        if inbox.is_empty() {
+            inbox.shrink_to(KEPT_BYTES);
+        }
         self.inbox = inbox;
     }
 
@@ -92,14 +97,6 @@ impl Link {
         for pending in &mut self.pending {
             pending.deadline = pending.deadline + by;
         }
-    }
-}
-
-/// Drops the first bytes of a buffer, and gives back the memory of a large one that is empty.
-fn drop_first(buffer: &mut Vec<u8>, count: usize) {
-    buffer.drain(..count);
-    if buffer.is_empty() {
-        buffer.shrink_to(KEPT_BYTES);
     }
 }
 

@@ -32,6 +32,7 @@ use crate::core::history::History;
 use crate::core::stats::SourceStatus;
 use crate::core::{Context, Event, Resolved};
 use crate::exchange::Dialect;
+use crate::http::Output;
 use crate::interval::Stored;
 use crate::log_targets::{CONFIG, quoted};
 use crate::market::SourceId;
@@ -351,7 +352,7 @@ impl Sources {
     }
 
     /// Bytes to send on a connection now, and whether bytes from it are welcome.
-    pub fn interest(&self, (source, conn): (SourceId, usize), key: Key) -> (&[u8], bool) {
+    pub fn interest(&self, (source, conn): (SourceId, usize), key: Key) -> (&Output, bool) {
         self[source].interest(conn, key)
     }
 

@@ -15,7 +15,7 @@ use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{BudgetLimit, Dialect, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
+    BodyReader, Decompressor, Encoding, Output, ResponseHead, parse_response, read_current_date,
     write_request,
 };
 use crate::log_targets::{SOURCE, quoted};
@@ -54,7 +54,7 @@ pub struct RequestInFlight {
     pub received: u64,
     staged: Staged,
     /// What is still to be sent.
-    request: Vec<u8>,
+    pub output: Output,
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
@@ -118,11 +118,11 @@ impl RequestInFlight {
             quoted(what),
             quoted(&target)
         );
-        let mut request = Vec::with_capacity(256);
+        let mut output = Output::default();
         let key = dialect.key_field(profile.config.key.as_ref());
         let key = key.as_ref().map(|(name, value)| (*name, &**value));
         let fields = key.into_iter().chain(tag.map(|tag| ("If-None-Match", tag)));
-        write_request(&mut request, &profile.url.authority(), &target, fields);
+        write_request(output.bytes(), &profile.url.authority(), &target, fields);
         // A market list is up to a hundred times the size of anything else, and nobody waits for it. So it
         // may take longer, as long as it goes on.
         let patience = if task == Task::Markets { 4 } else { 1 };
@@ -139,7 +139,7 @@ impl RequestInFlight {
             received: 0,
             reading,
             staged,
-            request,
+            output,
             inbox: Vec::new(),
             head: None,
             gunzip: None,
@@ -156,14 +156,9 @@ impl RequestInFlight {
         &self.staged.task
     }
 
-    /// Bytes of the request that are still to be sent.
-    pub fn outgoing(&self) -> &[u8] {
-        &self.request
-    }
-
     /// Notes that `count` more bytes were sent.
     pub fn sent(&mut self, count: usize, now: Now) {
-        self.request.drain(..count);
+        self.output.advance(count);
         self.unsent = 0;
         self.sent_at = self.sent_at.or(Some(now));
     }

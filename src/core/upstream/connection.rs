@@ -19,7 +19,7 @@
 //! can never be mistaken for the host's, and the credentials are sent once a connection and to nobody else.
 
 use crate::config::Url;
-use crate::http::{parse_connected, write_connect};
+use crate::http::{Output, parse_connected, write_connect};
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -153,7 +153,7 @@ impl Route {
 #[derive(Default)]
 pub struct Tunnel {
     /// What is still to be sent.
-    request: Vec<u8>,
+    pub request: Output,
     inbox: Vec<u8>,
 }
 
@@ -166,18 +166,8 @@ impl Tunnel {
         };
         let credentials = proxy.credentials.as_ref().map(|it| (&it.user[..], &it.password[..]));
         let mut tunnel = Tunnel::default();
-        write_connect(&mut tunnel.request, &place, credentials);
+        write_connect(tunnel.request.bytes(), &place, credentials);
         tunnel
-    }
-
-    /// Bytes for the proxy.
-    pub fn outgoing(&self) -> &[u8] {
-        &self.request
-    }
-
-    /// Notes that `count` more bytes were sent to the proxy.
-    pub fn sent_bytes(&mut self, count: usize) {
-        self.request.drain(..count);
     }
 
     /// Takes in bytes of the proxy's response, whose head has at most `most` bytes. Returns true if the
@@ -266,7 +256,7 @@ mod tests {
             }
             assert_eq!(seen, expected, "{url}");
             assert_eq!(conn.due, Some(at(5000).mono), "its user waits until then");
-            assert_eq!(conn.tunnel.outgoing(), b"");
+            assert!(conn.tunnel.request.is_empty());
         };
         use ConnectState::{Connecting, Open, Securing, Tunnelling};
         check("http://a.com", false, &[Connecting, Open]);
@@ -281,11 +271,11 @@ mod tests {
             let route = route(url, Some(Some(("me", "hunter2"))));
             assert_eq!(route.peer(), ("proxy", 3128));
             let mut conn = connected(&route);
-            let asked = String::from_utf8_lossy(conn.tunnel.outgoing()).into_owned();
+            let asked = String::from_utf8_lossy(&conn.tunnel.request.to_vec()).into_owned();
             assert!(asked.starts_with(&format!("CONNECT {expected} HTTP/1.1\r\n")), "{asked}");
             assert!(asked.contains("\r\nProxy-Authorization: Basic bWU6aHVudGVyMg==\r\n"));
-            conn.tunnel.sent_bytes(asked.len());
-            assert_eq!(conn.tunnel.outgoing(), b"");
+            conn.tunnel.request.advance(asked.len());
+            assert!(conn.tunnel.request.is_empty());
             assert!(!format!("{route:?}").contains("hunter2"));
         };
         check("https://okx.com", "okx.com:443");

@@ -15,6 +15,7 @@ mod tests;
 
 use crate::core::context::Context;
 use crate::core::{Action, Broken, Event, LookUp, Resolved};
+use crate::http::{EMPTY, Output};
 use crate::log_targets::{CLUSTER, SOURCE, quoted};
 use crate::market::SourceId;
 use crate::table::Key;
@@ -202,12 +203,12 @@ impl Upstream {
 
     /// Bytes to send on a connection that is being opened, and whether bytes from it are welcome. Bytes of
     /// the TLS handshake are the driver's. `None`: it is open, and its user knows.
-    pub fn interest(&self, conn: usize, key: Key) -> Option<(&[u8], bool)> {
+    pub fn interest(&self, conn: usize, key: Key) -> Option<(&Output, bool)> {
         let it = &self.all[conn];
         match it.state {
-            ConnectState::Tunnelling => Some((it.tunnel.outgoing(), true)),
+            ConnectState::Tunnelling => Some((&it.tunnel.request, true)),
             ConnectState::Open | ConnectState::Idle if it.key == Some(key) => None,
-            _ => Some((&[], false)),
+            _ => Some((&EMPTY, false)),
         }
     }
 
@@ -231,7 +232,7 @@ impl Upstream {
             (event, ConnectState::Open | ConnectState::Idle) => Ok(Some(event)),
             (Event::Connected | Event::Secured, _) => self.advance(conn, key, cx),
             (Event::Sent(count), _) => {
-                it.tunnel.sent_bytes(count);
+                it.tunnel.request.advance(count);
                 Ok(None)
             }
             (Event::Received(bytes), _) => {

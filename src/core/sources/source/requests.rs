@@ -18,6 +18,7 @@ use crate::core::sources::jobs::Job;
 use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::upstream::Ended;
 use crate::core::{Broken, Context, Event};
+use crate::http::{EMPTY, Output};
 use crate::table::Key;
 use crate::time::Mono;
 
@@ -34,11 +35,11 @@ impl Source {
 
     /// Bytes to send on a connection, and whether bytes from it are welcome. No more is read while a part of
     /// the response is to be decompressed.
-    pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
+    pub fn interest(&self, conn: usize, key: Key) -> (&Output, bool) {
         match (self.upstream.interest(conn, key), &self.requests[conn]) {
             (Some(interest), _) => interest,
-            (None, Some(request)) => (request.outgoing(), !request.is_decompressing()),
-            (None, None) => (&[], true),
+            (None, Some(request)) => (&request.output, !request.is_decompressing()),
+            (None, None) => (&EMPTY, true),
         }
     }
 
