@@ -29,5 +29,5 @@ case ${1:-} in
 esac
 full=()
 [ -z "${FULL:-}" ] || full=(--sources 8 --tickers 3500 --kills 10 --away 60 --steady 30)
-[ -n "${BUILT:-}" ] || cargo build --release --locked --quiet --bin marketd --example cluster
+[ -n "${BUILT:-}" ] || cargo build --release --locked --quiet --bin marketd --features examples --example cluster
 exec target/release/examples/cluster --margin "${MARGIN:-1}" "${full[@]}" "$@" target/release/marketd

@@ -18,7 +18,7 @@ parts=${*:-symbols connections readers history start}
 command -v curl >/dev/null || { echo "growth: curl is missing" >&2; exit 2; }
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
 
-cargo build --release --quiet --bin marketd --example fake_exchange --example load --example stream
+cargo build --release --quiet --bin marketd --features examples --example fake_exchange --example load --example stream
 work=$(mktemp -d)
 children=()
 finish() {

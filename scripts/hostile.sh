@@ -56,7 +56,7 @@ trap 'exit 130' INT TERM
 . scripts/cases.sh
 need curl taskset
 ulimit -Sn "$(ulimit -Hn)"
-[ -n "${BUILT:-}" ] || cargo build --release --locked --quiet --bin marketd --example hostile --example fake_exchange
+[ -n "${BUILT:-}" ] || cargo build --release --locked --quiet --bin marketd --features examples --example hostile --example fake_exchange
 hostile=target/release/examples/hostile
 marketd=${MARKETD:-target/release/marketd}
 # The crowd must not keep the well-behaved client from the processor: then it would measure itself. And

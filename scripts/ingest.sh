@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cargo build --release --locked --quiet --target-dir target/ingest \
-    --config profile.release.package.serde_json.opt-level=3 --example ingest
+    --config profile.release.package.serde_json.opt-level=3 --features examples --example ingest
 pinned=()
 ! command -v taskset >/dev/null || pinned=(taskset -c "${SERVER_CORE:-0}")
 exec "${pinned[@]}" target/ingest/release/examples/ingest

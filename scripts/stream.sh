@@ -28,7 +28,7 @@ case ${1:-} in
 esac
 margin=${MARGIN:-1}
 seconds=${SECONDS_EACH:-20}
-[ -n "${BUILT:-}" ] || cargo build --release --locked --quiet --bin marketd --example stream
+[ -n "${BUILT:-}" ] || cargo build --release --locked --quiet --bin marketd --features examples --example stream
 server=(target/release/marketd)
 readers=(target/release/examples/stream)
 if command -v taskset >/dev/null; then
