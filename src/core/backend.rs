@@ -252,7 +252,7 @@ impl Backend {
     pub fn interest(&self, key: Key, cx: &Context) -> (&Output, bool) {
         match (cx.upstreams.get(key), self.cluster.get()) {
             (Some((SourceId::ENGINE, conn)), Some(cluster)) => cluster.engine.interest(*conn, key),
-            (Some(owner), _) => self.sources.interest(*owner, key),
+            (Some((source, conn)), _) => self.sources[*source].interest(*conn, key),
             (None, _) => (&EMPTY, false),
         }
     }

@@ -45,7 +45,7 @@ impl Series {
         if let (Evidence::Exchange(answer), 0) = (evidence, written.rejected) {
             self.note_first(&closed, answer);
         }
-        // From where on slots, and candles, may still be revised.
+        // The first slot, and the first candle, that may still be revised.
         let recent = present - REREAD;
         let revisable = match evidence {
             Evidence::History => None,
@@ -150,8 +150,8 @@ impl Series {
             Evidence::Revisable => judged.clone(),
             Evidence::Exchange(answer) => clipped(&answer.young(), &judged),
         };
-        // Final slots are skipped where the answer cannot improve them: where only the file holds them, and
-        // where its candles may not be final.
+        // Final slots are skipped where the answer cannot improve them: where only the file has the candle,
+        // and where the answer's own candle is not final.
         let young = self.row_slots(young).map(|slot| slot..slot + 1);
         for part in self.hidden(judged.clone()).into_iter().chain(young) {
             let settled = self.revisable(&part).missing(part);
@@ -160,8 +160,8 @@ impl Series {
         let Evidence::Exchange(answer) = evidence else {
             return decided;
         };
-        // One answer alone removes no candle from memory or from the file. It does not prove a slot empty
-        // either in which quotes show a trade, or that lies outside of its candles.
+        // One answer alone removes no candle from memory or from the file. Nor does it prove a slot empty if
+        // quotes show a trade there, or if the slot is outside of its candles.
         let between = clipped(&answer.between, &judged);
         let mut doubtful = self.stored(judged.clone());
         doubtful.extend(self.traded.within(judged.clone()));

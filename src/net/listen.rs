@@ -377,7 +377,7 @@ pub fn write_addresses(path: PathBuf, listeners: &[Listener]) -> Result<OwnFile,
     Ok(OwnFile { path, id })
 }
 
-/// Checks that the addresses may take the place of what has this name.
+/// Checks that the file at this path may be overwritten with the addresses.
 fn check_is_replaceable(path: &Path) -> io::Result<()> {
     let about = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -388,7 +388,7 @@ fn check_is_replaceable(path: &Path) -> io::Result<()> {
         // Anything but text is not of marketd, either.
         let _ = File::open(path)?.take(ADDRESSES).read_to_string(&mut text);
     }
-    // A configuration may have the first member, but never the last.
+    // A configuration may have `listen`, but never `pid`.
     let is_ours = text.starts_with("{\"listen\":") && text.contains(",\"pid\":");
     if is_ours || about.is_file() && about.len() == 0 {
         return Ok(());

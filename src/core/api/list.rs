@@ -27,7 +27,7 @@ const LOOKS_A_PART: usize = 512;
 const ROWS_A_PART: usize = 128;
 
 /// How often a list is begun again because values that decide its order have changed. A change of the catalog
-/// always begins it again: market lists come once an hour, and a list takes some turns.
+/// always begins it again: the catalog changes about once an hour, and a response takes some turns.
 const MAX_RESTARTS: u8 = 2;
 
 /// What a list lists.
@@ -268,8 +268,8 @@ impl ListKind {
         }
     }
 
-    /// The row of a symbol; `place` rows are left from it to the end, itself included. `None` if there is
-    /// none, or it does not match. `markets`: how many markets have each quote asset, as far as it was asked.
+    /// The row of a symbol; `place` rows are left from it to the end, itself included. `None` if the symbol
+    /// has no row, or the row does not match. `markets`: how many markets have each quote asset, as far as it was asked.
     fn rank(
         &self,
         view: &View<'_>,

@@ -113,7 +113,7 @@ static COMMON: &[Row] = &[
 ];
 
 /// A row of the table: an endpoint, its address, and its handler.
-struct Row(Endpoint, Path, Handler<'static>);
+struct Row(Endpoint, Path, Handler);
 
 /// An address behind the base path.
 enum Path {
@@ -151,12 +151,12 @@ pub fn route<'a>(
     request: &'a Request<'a>,
     path: &'a [u8],
 ) -> ApiRequest<'a> {
-    const OPTIONS: Handler<'_> = Respond(|_, _, responder| {
+    const OPTIONS: Handler = Respond(|_, _, responder| {
         responder.send(&Head::options(), b"");
         Ok(None)
     });
-    const NOT_ALLOWED: Handler<'_> = Respond(|_, _, _| Err(Error::METHOD_NOT_ALLOWED));
-    const NOT_FOUND: Handler<'_> = Respond(|call, _, _| Err(Error::not_found(call.request.path)));
+    const NOT_ALLOWED: Handler = Respond(|_, _, _| Err(Error::METHOD_NOT_ALLOWED));
+    const NOT_FOUND: Handler = Respond(|call, _, _| Err(Error::not_found(call.request.path)));
     let (endpoint, handler, rest) = match find(config, service, path) {
         _ if request.method == Method::Options => (Endpoint::Options, OPTIONS, path),
         // Only CONNECT, which is not served, has a target without a leading slash.

@@ -15,7 +15,7 @@ pub struct ApiRequest<'a> {
     /// What it is for, for the rate limit and the metrics.
     pub endpoint: Endpoint,
     /// What responds.
-    pub handler: Handler<'a>,
+    pub handler: Handler,
     /// What the listener serves.
     pub service: Service,
     /// Its head.
@@ -26,13 +26,11 @@ pub struct ApiRequest<'a> {
 
 /// What responds to a request.
 #[derive(Clone, Copy)]
-pub enum Handler<'a> {
+pub enum Handler {
     /// Responds, or returns how the response comes about.
     Respond(fn(&ApiRequest<'_>, &View<'_>, &mut Responder<'_>) -> Outcome),
     /// Prepares a request that is worth keeping until the same request comes again.
     Prepare(fn(&ApiRequest<'_>, &View<'_>) -> Preparation),
-    /// The request that was prepared when it came before.
-    Prepared(&'a dyn Prepared),
 }
 
 impl<'a> ApiRequest<'a> {
@@ -84,7 +82,6 @@ impl<'a> ApiRequest<'a> {
         newly_prepared: &mut Option<Box<dyn Prepared>>,
     ) -> Option<Deferred> {
         let result = match self.handler {
-            Handler::Prepared(prepared) => prepared.respond(view, responder),
             Handler::Prepare(prepare) => prepare(self, view)
                 .and_then(|prepared| newly_prepared.insert(prepared).respond(view, responder)),
             Handler::Respond(respond) => respond(self, view, responder),

@@ -17,9 +17,11 @@
 //! (`until`). The pieces of a chart are joined for that: one piece is sent faster than ten.
 
 use crate::config::Limits;
-use crate::core::api::{ApiRequest, Endpoint, Handler, Prepared};
+use crate::core::api::{Deferred, Endpoint, Prepared, View, send_error};
 use crate::core::{Context, Service};
-use crate::http::{Output, OwnedRequest, Parsed, Request, RequestBody, parse, parse_behind};
+use crate::http::{
+    Output, OwnedRequest, Parsed, Request, RequestBody, Responder, parse, parse_behind,
+};
 use crate::time::Mono;
 use memchr::memchr;
 
@@ -90,11 +92,10 @@ impl PreparedHead {
         self.state == cx.state && cx.now.mono < self.until
     }
 
-    /// The same request, which came again.
-    pub fn again<'a>(&'a self, request: &'a Request<'a>) -> ApiRequest<'a> {
-        let (service, _) = self.valid_for;
-        let (endpoint, handler) = (self.endpoint, Handler::Prepared(&*self.prepared));
-        ApiRequest { endpoint, handler, service, request, rest: b"" }
+    /// Responds to the request, which came again.
+    pub fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
+        let outcome = self.prepared.respond(view, responder);
+        outcome.unwrap_or_else(|error| send_error(&error, responder))
     }
 
     fn drop_response(&mut self) {

@@ -242,7 +242,7 @@ impl Responses {
         };
         let mut output = Output::default();
         let mut responder = Responder::new(&mut output, &self.stamp, &request, true);
-        let deferred = it.again(&request).respond(&View::new(cx), &mut responder, &mut None);
+        let deferred = it.respond(&View::new(cx), &mut responder);
         assert!(deferred.is_none(), "a response that is kept is deferred");
         output.to_vec()
     }

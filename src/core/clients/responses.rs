@@ -90,14 +90,17 @@ impl Responses {
         let valid_for = (service, cx.market.catalog.version());
         let path;
         let prepared = place.and_then(|place| self.heads.prepared(place, valid_for));
-        let call = match prepared {
-            Some(it) => it.again(request),
+        let prepared = match prepared {
+            Some(it) => Ok(it),
             None => {
                 path = normal_path(request.path);
-                api::route(&cx.config, service, request, &path)
+                Err(api::route(&cx.config, service, request, &path))
             }
         };
-        let endpoint = call.endpoint;
+        let endpoint = match &prepared {
+            Ok(it) => it.endpoint,
+            Err(call) => call.endpoint,
+        };
         let (client, quota) = self.admission.admit(connection.peer, request, endpoint, cx);
         // A connection above a limit may ask for health alone, so that probes do not take a full service for
         // dead.
@@ -113,7 +116,10 @@ impl Responses {
             _ if is_refused => {
                 api::send_error(&Error::unavailable("Too many connections.", 1), &mut responder)
             }
-            None => call.respond(&view, &mut responder, &mut newly_prepared),
+            None => match &prepared {
+                Ok(it) => it.respond(&view, &mut responder),
+                Err(call) => call.respond(&view, &mut responder, &mut newly_prepared),
+            },
             // The connection stays: to open another one would cost more than this response.
             Some(Quota { reset_s, .. }) => {
                 api::send_error(&Error::TOO_MANY_REQUESTS.retry_after(reset_s), &mut responder)

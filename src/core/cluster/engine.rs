@@ -72,8 +72,8 @@ pub struct Engine {
     failures: u32,
     /// The prefix of all keys. It is their hash tag, so that all are in one slot of a Redis cluster.
     prefix: String,
-    /// The milliseconds of the engine at our `Mono` zero, by the last heartbeats. Each is too high by the
-    /// time that the command was on its way.
+    /// The engine's time minus ours (`Mono`), in milliseconds, by the last heartbeats. Each is too high by
+    /// the time that the command was on its way.
     zeros: VecDeque<i64>,
     /// Random numbers for back-off and jitter.
     pub rng: Rng,
@@ -156,8 +156,8 @@ impl Engine {
         self.links.iter_mut().for_each(|link| link.postpone(by));
     }
 
-    /// The engine's clock has gone on for `by`, and the monotonic clock may not have. If it has, the next
-    /// heartbeat tells a lower time.
+    /// The engine's clock has gone on for `by`, and the monotonic clock may not have. If the monotonic clock
+    /// went on too, the next heartbeat corrects this.
     pub fn slept(&mut self, by: Duration) {
         let ms = by.as_millis() as u64;
         self.zeros.iter_mut().for_each(|zero| *zero = zero.saturating_add_unsigned(ms));

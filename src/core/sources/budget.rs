@@ -4,12 +4,12 @@
 //! counts every request, at the cost that the dialect of its source states, so all limits hold for the sum of
 //! the sources. Two rules of an account decide when a request may be sent:
 //!
-//! - *Window.* A unit counts from the choice of its request until a window and a slack after its sending.
-//!   What counts and the next request stay within `PERCENT_MOST` of the limit; a request that costs more is
+//! - *Window.* A unit counts from when its request is chosen. It expires one window and a slack after the
+//!   request is sent. What counts and the next request stay within `PERCENT_MOST` of the limit; a request that costs more is
 //!   sent alone. So no window ever sees more than the limit, whatever the calls cost and however long a
-//!   connection takes to open. The exchange may tell how many units it has counted. This number, plus what
-//!   was sent since, is the least that counts until the exchange's window must have ended. Then a chosen
-//!   request may no longer fit.
+//!   connection takes to open. The exchange may tell how many units it has counted. Until its window has
+//!   surely ended, at least this number counts, and what was sent since. So a chosen request may no longer
+//!   fit.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.
@@ -31,9 +31,10 @@ const PERCENT_BURST: u64 = 10;
 /// Share of the pace that quotes take while other requests wait.
 const PERCENT_QUOTES: u64 = 75;
 
-/// From the sending of a request to its arrival at the exchange, at most. Clocks drift and packets bunch by
-/// a share of the window, one in `SLACK_PARTS`.
+/// From the sending of a request to its arrival at the exchange, at most.
 const SLACK: Duration = Duration::from_millis(200);
+
+/// Clocks drift and packets bunch by a share of the window: one part in so many.
 const SLACK_PARTS: u32 = 20;
 
 /// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole.
@@ -48,8 +49,8 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// How long a request waits for the other nodes to be told. The source is woken as soon as they are.
 pub const TELL_PAUSE: Duration = Duration::from_millis(250);
 
-/// What units are spent for, the most urgent first. The numbers tell by how many quarters of the dearest
-/// request each purpose yields: a cheap request that yields must not overtake a dear one.
+/// What units are spent for, the most urgent first. A purpose with the number n leaves n quarters of the
+/// dearest request's cost to more urgent ones: a cheap request that yields must not overtake a dear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Quotes that the configuration names or a stream follows, and the list without which there are none.

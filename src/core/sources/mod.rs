@@ -32,7 +32,6 @@ use crate::core::history::History;
 use crate::core::stats::SourceStatus;
 use crate::core::{Context, Event, Resolved};
 use crate::exchange::Dialect;
-use crate::http::Output;
 use crate::interval::Stored;
 use crate::log_targets::{CONFIG, quoted};
 use crate::market::SourceId;
@@ -349,11 +348,6 @@ impl Sources {
     pub fn note_told(&mut self, id: SourceId, spent: u64, now: Now) {
         self.budget(id, now.mono).0.note_told(spent);
         self[id].wake_up(now);
-    }
-
-    /// Bytes to send on a connection now, and whether bytes from it are welcome.
-    pub fn interest(&self, (source, conn): (SourceId, usize), key: Key) -> (&Output, bool) {
-        self[source].interest(conn, key)
     }
 
     /// The history has room again, or has ended a load. Requests that have waited for the history are due.

@@ -145,7 +145,8 @@ pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
 }
 
 /// The checksum of a row, which is stored in its column `seal`. It is a 32-bit FNV-1a hash (Fowler,
-/// Noll and Vo), in which a change of one byte always changes the result.
+/// Noll and Vo): a change of one byte always changes the hash,
+/// and all but once in millions the 24 bits that are stored.
 ///
 /// SQLite notices a page that is inconsistent, but not a digit that has become another digit. A row whose
 /// checksum does not match is never served. The checksum also covers the name of the row's series, so a row

@@ -20,7 +20,8 @@ use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
 
-/// While no market trades, the list is read again after one part in `HALT_PARTS` of the time that this lasts.
+/// While no market trades, the list is read again after a part of the time for which no market has traded so
+/// far: one in `HALT_PARTS`.
 const HALT_PARTS: u32 = 10;
 
 /// Tickers by the exchange's ids, as the nodes of a cluster tell each other.
@@ -240,8 +241,8 @@ impl Source {
         self.publish(Update::Quotes { is_first, is_last, tickers: published }, cx.now, cx);
     }
 
-    /// A round has begun that requests nothing: no response will end it. If no market is listed, the source
-    /// is as well as if all had been answered, unless its host has yet to answer after a halt.
+    /// A round has begun that requests nothing: no response will end it. If no market is listed, the round
+    /// counts as a good one, unless the host has yet to answer after a halt.
     pub(super) fn end_empty_round(&mut self, host: &Host, cx: &mut Context) {
         if cx.market.catalog.listed_by(self.id) > 0 {
             // The exchange knows none of the markets.
