@@ -36,10 +36,10 @@ fn figures_that_are_lost_or_come_late_do_not_thaw_a_frozen_source() {
         (4, None, false),
         (5, None, true),
         (6, None, true),
-        (7, Some(9), false),
-        (12, Some(9), true),
+        (7, Some(9), true),
         (13, None, true),
-        (14, Some(8), false),
+        (14, Some(8), true),
+        (15, Some(7), false),
     ] {
         let now = at_ms(minute * 60_000);
         quotes.apply(A, BTC, high(highest), now).expect("it is sound");
