@@ -269,7 +269,7 @@ pub struct SourceStatus {
     pub failing_since: Option<UnixMs>,
     /// By `RequestKind`: failures in a row that made the kind back off.
     pub failing: [u64; RequestKind::NAMES.len()],
-    /// By `RequestKind`: since when requests of the kind fail. `None`: the last one did not.
+    /// By `RequestKind`: since when the kind backs off. `None`: it does not.
     pub kind_failing_since: [Option<UnixMs>; RequestKind::NAMES.len()],
     /// By `RequestKind`: why one last failed.
     pub kind_errors: [Option<String>; RequestKind::NAMES.len()],

@@ -3,8 +3,8 @@
 //!
 //! Owns the closed set of reasons, and decides which of them hold now. It changes nothing.
 //!
-//! Invariant: the state is `ok` if and only if there is no reason. Finding the reasons looks at each source
-//! once, and at nothing else that grows.
+//! Invariant: the state is `ok` if and only if there is no reason. Finding the reasons looks at each source,
+//! and at the quotes of a frozen one.
 
 pub mod log;
 mod message;

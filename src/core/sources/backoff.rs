@@ -8,8 +8,8 @@
 //! concerns every kind halts the [`Host`].
 //!
 //! Whatever fails is logged by an [`Episode`]. Failures of single markets have one of their own, which
-//! ends an hour after its last line: a market that always fails hides nothing that fails for all, and other
-//! markets not for long.
+//! ends an hour after its last line: a market that always fails does not hide failures that count for the
+//! kind. Other markets that fail in the same way are told at debug.
 //!
 //! A source is up while quotes of it are served. It backs off after a failure of quotes, and while its host
 //! is halted. If the newest quotes grow stale before newer ones come, the source is down.
@@ -86,6 +86,7 @@ impl Failures {
     pub fn forget(&mut self, cx: &mut Context) {
         self.halt = Pause::default();
         self.forget_nodes(Mono::NEVER);
+        self.kinds.iter_mut().for_each(|it| it.episode.forget());
         let status = &mut cx.stats[self.source];
         (status.failing, status.kind_failing_since) = Default::default();
     }
@@ -98,7 +99,8 @@ impl Failures {
     }
 
     /// The kind no longer fails, or nothing of it is requested any more that would tell.
-    pub fn forget_kind(&self, kind: RequestKind, cx: &mut Context) {
+    pub fn forget_kind(&mut self, kind: RequestKind, cx: &mut Context) {
+        self.kinds[kind as usize].episode.forget();
         let status = &mut cx.stats[self.source];
         status.failing[kind as usize] = 0;
         status.kind_failing_since[kind as usize] = None;
@@ -165,7 +167,7 @@ impl Failures {
         it.in_a_row += u32::from(blame == Blame::Market && is_one && !fault.is_unknown_market());
         let is_of_market = blame == Blame::Market && !is_again && it.in_a_row < FAILURES_IN_A_ROW;
         if now.since(it.of_markets.quiet_until) >= MARKETS_PAUSE - PAUSE {
-            it.of_markets.codes.clear();
+            it.of_markets.forget();
         }
         let episode = if is_of_market { &mut it.of_markets } else { &mut it.episode };
         if let Some(failures) = episode.failed(&fault.code, now) {
@@ -239,14 +241,14 @@ impl Failures {
     /// A request of this kind was answered well. If the back-off is over, the kind no longer fails. The end
     /// is logged if the beginning was.
     pub fn answered(&mut self, kind: RequestKind, cx: &mut Context) {
-        let now = cx.now.mono;
-        self.kinds[kind as usize].in_a_row = 0;
-        if self.kinds[kind as usize].pause.until <= now {
-            self.forget_kind(kind, cx);
+        let (now, it) = (cx.now.mono, &mut self.kinds[kind as usize]);
+        it.in_a_row = 0;
+        if it.pause.until > now {
+            return;
         }
-        if !self.is_failing(kind, cx)
-            && let Some(failures) = self.kinds[kind as usize].episode.ended(now)
-        {
+        let ended = it.episode.ended(now);
+        self.forget_kind(kind, cx);
+        if let Some(failures) = ended {
             let (id, what) = (&cx.stats[self.source].id, kind.name());
             log::info!(target: SOURCE, "answers again source={id} what={} failures={failures}", quoted(what));
         }
@@ -286,7 +288,7 @@ impl Failures {
 
 /// The log of something that fails and recovers: a line when it begins, one for each new fault, one when it
 /// ends. On average, one line in two minutes is allowed, as in the health log: what fails every second time
-/// does not flood the log. Failures without a line count in the next line.
+/// does not flood the log. Failures without a line count in the next line of the episode.
 #[derive(Debug, Default)]
 struct Episode {
     /// Failures since the last line about an end.
@@ -319,6 +321,11 @@ impl Episode {
         }
         self.pause(now);
         Some(std::mem::take(&mut self.failures))
+    }
+
+    /// Nobody knows how it would go on: the next failure is a new one. No end is logged.
+    fn forget(&mut self) {
+        (self.failures, self.codes) = Default::default();
     }
 
     fn pause(&mut self, now: Mono) {
@@ -394,6 +401,30 @@ mod tests {
         for (minutes, logged) in [(1, 4), (61, 1), (59, 1), (3, 1)] {
             cx.now.mono = cx.now.mono + Duration::from_secs(60 * minutes);
             assert_eq!(fail(&mut failures, 404, &mut cx), (0, logged), "{minutes} minutes");
+        }
+        let counted = failures.kinds[kind as usize].of_markets.failures;
+        assert_eq!(counted, 1, "of the last hour");
+    }
+
+    #[test]
+    fn what_is_not_requested_any_more_begins_anew_when_it_fails_again() {
+        for forget in [
+            |failures: &mut Failures, cx: &mut Context| failures.forget_kind(RequestKind::Time, cx),
+            |failures: &mut Failures, cx: &mut Context| failures.forget(cx),
+            |failures: &mut Failures, cx: &mut Context| failures.rerouted(cx),
+        ] {
+            let (mut host, mut cx) = (Host::default(), context(config_of("binance"), NOW));
+            let mut failures = Failures::new(SOURCE, 0, NOW.mono);
+            let mut fail = |failures: &mut Failures, cx: &mut Context| {
+                let fault = Fault::status(500, RefusalKind::Other, None);
+                failures.failed(&Task::Time, &fault, (cx.now.mono, 1), &mut host, cx);
+                failures.kinds[RequestKind::Time as usize].episode.failures
+            };
+            assert_eq!([fail(&mut failures, &mut cx), fail(&mut failures, &mut cx)], [1, 2]);
+            forget(&mut failures, &mut cx);
+            cx.now.mono = cx.now.mono + Duration::from_secs(3600);
+            assert_eq!(fail(&mut failures, &mut cx), 1);
+            assert_eq!(failures.kinds[RequestKind::Time as usize].episode.codes, ["status 500"]);
         }
     }
 
