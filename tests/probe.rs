@@ -122,7 +122,12 @@ fn it_tells_what_is_wrong_with_a_dialect() {
         assert!(told.contains(expected), "{expected}\n{told}");
         assert_eq!(ended, code, "{told}");
     };
-    check("symbols[]", "list[]", 1, "CANNOT BE READ: the body: no market in the body");
+    check(
+        "symbols[]",
+        "list[]",
+        1,
+        "CANNOT BE READ: the body: no market where the body should have one",
+    );
     check("symbols[]", "symbols.all[]", 1, "there is no `all` in `symbols`, which is an array");
     check("\"open\": [\"1\", ", "\"open\": [", 0, "no market is active");
     let sides =

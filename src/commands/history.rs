@@ -78,17 +78,17 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
 /// For each market, the series of the first source that has it.
 fn chosen<'a>(asked: &Export, stored: &[&'a SeriesName]) -> Result<Vec<&'a SeriesName>, Failed> {
     let Export { interval, sources, .. } = asked;
-    let mut symbols: Vec<&str> = asked.symbols.iter().map(String::as_str).collect();
-    if symbols.is_empty() {
-        let fits = stored.iter().filter(|it| it.interval == *interval);
-        symbols = fits.map(|it| &*it.symbol).collect();
-        symbols.sort_unstable();
-        symbols.dedup();
-    }
     let rank = |it: &SeriesName| {
         let rank = sources.iter().position(|source| **source == *it.source);
         rank.or(asked.any_source.then_some(sources.len()))
     };
+    let mut symbols: Vec<&str> = asked.symbols.iter().map(String::as_str).collect();
+    if symbols.is_empty() {
+        let fits = stored.iter().filter(|it| it.interval == *interval && rank(it).is_some());
+        symbols = fits.map(|it| &*it.symbol).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+    }
     let mut series = Vec::new();
     for symbol in symbols {
         let of_symbol = || stored.iter().filter(|it| *it.symbol == *symbol);
@@ -230,4 +230,37 @@ pub fn rename(data: &Data, old: &str, new: &str, dry_run: bool) -> Result<String
     }
     let moved = rename_file(path, old, new)?.map_err(why)?;
     Ok(format!("{}{} of {old} belong to {new} now\n", list(&moved), sum(&moved)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Stored;
+
+    #[test]
+    fn all_markets_of_a_source_are_those_that_it_has() {
+        let name = |source: &str, symbol: &str| SeriesName {
+            source: source.into(),
+            symbol: symbol.into(),
+            interval: Stored::M1,
+        };
+        let stored = [name("a", "X/USDT"), name("b", "X/USDT"), name("b", "Y/USDT")];
+        let chosen = |sources: &[&str], any_source| {
+            let asked = Export {
+                data: Data::Memory,
+                symbols: Vec::new(),
+                interval: Stored::M1,
+                sources: sources.iter().map(|it| it.to_string()).collect(),
+                any_source,
+                times: UnixMs(0)..UnixMs(1),
+                format: ExportFormat::Csv,
+            };
+            let stored: Vec<&SeriesName> = stored.iter().collect();
+            let found = chosen(&asked, &stored).expect("no market is named");
+            found.iter().map(|it| format!("{} {}", it.source, it.symbol)).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(&["a"], false), ["a X/USDT"]);
+        assert_eq!(chosen(&["a"], true), ["a X/USDT", "b Y/USDT"]);
+        assert!(chosen(&["c"], false).is_empty());
+    }
 }

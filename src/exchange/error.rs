@@ -130,7 +130,9 @@ impl fmt::Display for ReadError {
                 write!(f, "more than {cap} bytes outside of the items")
             }
             ReadError::CutShort => f.write_str("body ended early"),
-            ReadError::WrongShape { expected } => write!(f, "no {expected} in the body"),
+            ReadError::WrongShape { expected } => {
+                write!(f, "no {expected} where the body should have one")
+            }
             ReadError::Refused { code, message, .. } => write!(f, "refused: {message} ({code})"),
             ReadError::TooManyPages { most } => write!(f, "more than {most} pages"),
             ReadError::WrongCursor => {

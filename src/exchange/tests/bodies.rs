@@ -54,7 +54,7 @@ sample | tickers | GOOD last=2; BAD: last WrongType | {"result":{"list":{"BAD":{
 sample | ticker A-B | A-B last=7 | {"result":{"c":["7"]}}
 sample | stats A/B | A/B open=5 | {"result":{"first":"5.0","now":7,"high":"","low":"4"}}
 sample | stats A/B | A/B: open Negative | {"result":{"first":"-5"}}
-sample | stats A/B | no ticker in the body | {"result":[]}
+sample | stats A/B | no ticker where the body should have one | {"result":[]}
 # Columns, flags and seconds become candles, whatever the member is called.
 sample | 1h | 7200000 2 4 1 3 5.5; 10800000 2 4 1 3 5 forming; 14400500 2 4 1 3 5 | {"error":"0","result":{"other":5,"XXBT":[[7200,"1","4","2","3","9","5.50","1"], [10800,1,4,2,3,9,5,"0",null],[14400.5,1,4,2,3,9,5]],"last":10800}}
 sample | 1h | 7200000 2 4 1 3 5; 10800000 2 4 1 3 5 forming | {"result":{"X":[[7200,1,4,2,3,9,5,true],[10800,1,4,2,3,9,5,false]]}}
@@ -85,10 +85,10 @@ sample | markets | B B/C open; A: quote NotAText | {"result":{"A":{"base":"A","q
 # The clock may be deep and have a fraction.
 sample | time | 1391835876123 | {"data":[{"epoch":1391835876.1239}]}
 sample | time | 1391835876000 | {"error":"0","data":[{"iso":"x","epoch":"1391835876"},{}]}
-sample | time | no time in the body | {"data":[]}
-sample | time | no time in the body | {"data":[{"epoch":"soon"}]}
-sample | time | no time in the body | {"data":[7]}
-sample | time | no time in the body | [1391835876]
+sample | time | no time where the body should have one | {"data":[]}
+sample | time | no time where the body should have one | {"data":[{"epoch":"soon"}]}
+sample | time | no time where the body should have one | {"data":[7]}
+sample | time | no time where the body should have one | [1391835876]
 # A refusal is found whatever the status, and before the shape is judged.
 sample | tickers | UnknownMarket: E:Unknown market (E:Unknown market) | {"error":["E:Unknown market","E2"]}
 sample | tickers | RateLimited: slow down (E7) | {"error":"E7","reason":"slow\ndown","result":null}
@@ -101,7 +101,7 @@ sample | tickers 403 | RateLimited: E7 (E7) | {"error":"E7"}
 sample | tickers 404 | RateLimited: E7 (E7) | {"error":"E7"}
 sample | tickers 503 | RateLimited: E7 (E7) | {"error":"E7"}
 sample | tickers 404 | UnknownMarket: E:Unknown market (E:Unknown market) | {"error":"E:Unknown market"}
-sample | tickers | no ticker in the body | {"error":"0","result":[]}
+sample | tickers | no ticker where the body should have one | {"error":"0","result":[]}
 sample | tickers |  | {"error":0,"result":{"list":{}}}
 # An error where items are expected, and items that are none.
 rows | 1m | UnknownMarket: symbol: invalid (10020) | ["error", 10020, "symbol: invalid" ]
@@ -153,11 +153,11 @@ binance | tickers | body ended early | ^ ^
 binance | tickers | body ended early | [
 binance | tickers | body ended early | [{}
 binance | tickers | body ended early | {"code":-1,"msg":"x"
-binance | tickers | no ticker in the body | {}
-binance | ticker A | no ticker in the body | []
-binance | 1h | no candle in the body | {"a":[[]]}
-binance | markets | no market in the body | {"symbols":{}}
-binance | time | no time in the body | {"serverTime":"noon"}
+binance | tickers | no ticker where the body should have one | {}
+binance | ticker A | no ticker where the body should have one | []
+binance | 1h | no candle where the body should have one | {"a":[[]]}
+binance | markets | no market where the body should have one | {"symbols":{}}
+binance | time | no time where the body should have one | {"serverTime":"noon"}
 binance | tickers | UnknownMarket: Invalid symbol. (-1121) | {"code":-1121,"msg":"Invalid symbol."}
 binance | tickers |  | []
 binance | tickers 203 |  | []

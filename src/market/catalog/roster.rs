@@ -90,8 +90,8 @@ pub(super) struct Roster {
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     pub(super) staging: Option<Staging>,
-    /// When a list first had a market as halted. Every halted market is here; each applied list drops the
-    /// others.
+    /// When a list that this node read from the exchange first had a market as halted. Every market that such
+    /// a list has as halted is here; each list drops the others.
     halted_since: BTreeMap<SymbolId, Mono>,
     /// The markets that the last list lacked, and that are tracked nevertheless.
     doubted: BTreeSet<SymbolId>,
