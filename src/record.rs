@@ -72,9 +72,9 @@ impl Ticker {
         Ticker { last, ..Ticker::default() }
     }
 
-    /// True if a price or a volume of this ticker differs from the older one's. A figure that only one of them
-    /// has says nothing. Nor does the timestamp: many exchanges send the time of the answer even if nothing
-    /// changes.
+    /// True if a price or a volume of this ticker differs from the older one's. A figure that only one of
+    /// them has says nothing. Nor does the timestamp: many exchanges send the time of the answer even if
+    /// nothing changes.
     pub fn tells_more_than(&self, older: &Ticker) -> bool {
         let mut pairs = self.figures().into_iter().zip(older.figures());
         let differs = pairs.any(|(new, old)| new.is_some() && old.is_some() && new != old);

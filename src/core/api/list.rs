@@ -269,7 +269,8 @@ impl ListKind {
     }
 
     /// The row of a symbol; `place` rows are left from it to the end, itself included. `None` if the symbol
-    /// has no row, or the row does not match. `markets`: how many markets have each quote asset, as far as it was asked.
+    /// has no row, or the row does not match. `markets`: how many markets have each quote asset, as far as it
+    /// was asked.
     fn rank(
         &self,
         view: &View<'_>,

@@ -2,11 +2,12 @@
 //!
 //! A connection owns its stream (`streams`), and is in the phase `Streaming`. This phase has two deadlines.
 //! If all output is sent at the deadline, the event `alive` is sent. If output is left, the client has taken
-//! nothing since the deadline was last renewed, and its connection is closed. [`Streams`] owns the lists of who reads what, and the queue of the
-//! streams that have something to send. A change marks one place in the stream of each reader, slice by slice
-//! ([`Streams::step`]). Events of a reader are written when its turn in the queue comes, and only if its
-//! earlier output is sent. So a slow reader gets the newest state of each symbol, and holds up nobody. An
-//! event is rendered once for all readers, but a quote with decimals as strings once for each.
+//! nothing since the deadline was last renewed, and its connection is closed. [`Streams`] owns the lists of
+//! who reads what, and the queue of the streams that have something to send. A change marks one place in the
+//! stream of each reader, slice by slice ([`Streams::step`]). Events of a reader are written when its turn in
+//! the queue comes, and only if its earlier output is sent. So a slow reader gets the newest state of each
+//! symbol, and holds up nobody. An event is rendered once for all readers, but a quote with decimals as
+//! strings once for each.
 //!
 //! While there is no stream, nothing is watched, and a change costs the check of one flag.
 

@@ -5,11 +5,11 @@
 //! the sources. Two rules of an account decide when a request may be sent:
 //!
 //! - *Window.* A unit counts from when its request is chosen. It expires one window and a slack after the
-//!   request is sent. What counts and the next request stay within `PERCENT_MOST` of the limit; a request that costs more is
-//!   sent alone. So no window ever sees more than the limit, whatever the calls cost and however long a
-//!   connection takes to open. The exchange may tell how many units it has counted. Until its window has
-//!   surely ended, at least this number counts, and what was sent since. So a chosen request may no longer
-//!   fit.
+//!   request is sent. What counts and the next request stay within `PERCENT_MOST` of the limit; a request
+//!   that costs more is sent alone. So no window ever sees more than the limit, whatever the calls cost and
+//!   however long a connection takes to open. The exchange may tell how many units it has counted. Until its
+//!   window has surely ended, at least this number counts, and what was sent since. So a chosen request may
+//!   no longer fit.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.

@@ -110,15 +110,14 @@ impl CandlePlans {
     }
 
     /// The newest candles of every series are due now. A wrong clock may have told of the future: slots there
-    /// that clients asked for are dropped, and once the time is known, a reach there counts anew from the begin
-    /// of its plan.
+    /// that clients asked for are dropped, and a reach there counts anew once the time is known.
     pub fn refresh_all(&mut self, cx: &Context) {
-        let knows_time = cx.stats[self.source].knows_time();
         for (key, plan) in &mut self.plans {
             plan.refresh_at = plan.refresh_at.min(cx.now.mono);
             let current = key.interval.slot_of(cx.exchange_time(self.source));
             plan.asked.remove(current + 1..i64::MAX);
-            plan.is_reach_fixed &= plan.reach <= Some(current) || !knows_time;
+            plan.is_reach_fixed &=
+                plan.reach <= Some(current) || !cx.stats[self.source].knows_time();
         }
     }
 
