@@ -1,8 +1,8 @@
 //! The candle requests of one source, and their order.
 //!
-//! [`CandlePlans`] owns a [`SeriesPlan`] for each followed series: ranges that clients wait for, the next
-//! refresh of the newest candles, and the missing part of the configured backfill. They are requested in this
-//! order. [`CandlePlans`] sends nothing: it names the next page, and is told how the request ended.
+//! [`CandlePlans`] owns a [`SeriesPlan`] for each followed series. In the order of its requests, a plan has
+//! ranges that clients wait for, the next refresh of the newest candles, and the missing part of the
+//! configured backfill. It sends nothing: it names the next page, and is told how the request ended.
 
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -114,10 +114,9 @@ impl CandlePlans {
     pub fn refresh_all(&mut self, cx: &Context) {
         for (key, plan) in &mut self.plans {
             plan.refresh_at = plan.refresh_at.min(cx.now.mono);
-            let current = key.interval.slot_of(cx.exchange_time(self.source));
-            plan.asked.remove(current + 1..i64::MAX);
-            plan.is_reach_fixed &=
-                plan.reach <= Some(current) || !cx.stats[self.source].knows_time();
+            let now = key.interval.slot_of(cx.exchange_time(self.source));
+            plan.asked.remove(now + 1..i64::MAX);
+            plan.is_reach_fixed &= plan.reach <= Some(now) || !cx.stats[self.source].knows_time();
         }
     }
 
