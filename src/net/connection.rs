@@ -102,6 +102,7 @@ impl NetConnection {
 
     /// Does the next step: finishes connecting, takes one step of the handshake, or writes pending
     /// bytes of TLS. Returns `Connected` and `Secured` once each.
+    #[inline(always)]
     pub fn progress(&mut self) -> Result<Progress, Broken> {
         match (self.state, &mut self.session) {
             (State::Connecting, _) => {
@@ -127,7 +128,7 @@ impl NetConnection {
     }
 
     /// Reads into `buffer`.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
@@ -142,6 +143,7 @@ impl NetConnection {
 
     /// Writes at most `most` bytes of `outgoing`, which is not empty. Returns how many were written; 0 if the
     /// socket would block.
+    #[inline(always)]
     pub fn write(&mut self, outgoing: &Output, most: usize) -> Result<usize, Broken> {
         if let Some(session) = &mut self.session {
             let mut first = &[][..];

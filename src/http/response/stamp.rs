@@ -39,7 +39,8 @@ impl Stamp {
         let mut etag = Tail::new();
         etag.push(ETAG);
         etag.push(b"\"");
-        etag.decimal(boot);
+        // Half of the bits tell one run from another, and each head is shorter.
+        etag.decimal(boot & u64::from(u32::MAX));
         etag.push(b"-");
         let mut stamp = Stamp {
             etag,
@@ -95,7 +96,7 @@ pub(super) struct Tail {
     len: usize,
 }
 
-/// The longest tail: an entity tag (53 bytes with its name), `Cache-Control` (43), `Content-Length`
+/// The longest tail: an entity tag (43 bytes with its name), `Cache-Control` (43), `Content-Length`
 /// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
 pub(super) const TAIL_BYTES: usize = 160;
 
