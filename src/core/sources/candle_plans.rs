@@ -303,8 +303,7 @@ impl CandlePlans {
         }
         let depth = cx.config.history.depth(key.interval);
         let knows_time = status.knows_time();
-        let is_due =
-            |plan: &SeriesPlan| !plan.is_reach_fixed && (knows_time || plan.reach.is_none());
+        let is_due = |it: &SeriesPlan| !it.is_reach_fixed && (knows_time || it.reach.is_none());
         if let Some(plan) = self.plans.get_mut(&key).filter(|plan| is_due(plan)) {
             let oldest_kept = sure.saturating_sub(depth.keep);
             let series = cx.market.charts.get(key).filter(|_| plan.reach.is_none());
@@ -396,5 +395,30 @@ impl CandlePlans {
     /// The oldest slot that the exchange still serves, if `current` is the newest.
     fn oldest_served(&self, interval: Stored, current: i64) -> i64 {
         self.dialect.page(interval).depth.map_or(0, |depth| current - (depth as i64 - 1)).max(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::{NOW, SOURCE, config_of, context, list};
+    use crate::market::testing::key;
+
+    #[test]
+    fn a_reach_of_the_file_ahead_of_a_clock_in_doubt_stays() {
+        let (config, key) = (config_of("binance"), key(Stored::M1));
+        let mut cx = context(config.clone(), NOW);
+        list(&mut cx.market.catalog, &["A/USDT"]);
+        let mut plans = CandlePlans::new(&Profile::new(SOURCE, &config));
+        assert!(plans.follow(key, &mut cx));
+        let ahead = key.interval.slot_of(NOW.unix) + 60;
+        cx.market.charts.archive(key, ahead - 200..ahead + 1);
+        plans.note_reach(key, &(ahead..ahead + 1), &cx);
+        for (clock, expected) in [(None, true), (Some(NOW.unix.0 - NOW.mono.as_ms()), false)] {
+            cx.stats[SOURCE].clock = clock;
+            plans.refresh_all(&cx);
+            let plan = &plans.plans[&key];
+            assert_eq!((plan.reach, plan.is_reach_fixed), (Some(ahead), expected), "{clock:?}");
+        }
     }
 }
