@@ -110,9 +110,10 @@ fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
     }
 }
 
-/// After this many reports of damage by SQLite without a write between them, the file counts as damaged, even
-/// if a complete check finds no damage: the disk fails too often.
-const MAX_DOUBTS: u32 = 3;
+/// After this many reports of damage by SQLite since the start, the file counts as damaged, even if a
+/// complete check finds no damage: the disk fails too often, or the check does not see such damage. So the
+/// number of complete checks has a bound.
+const MAX_DOUBTS: u32 = 10;
 
 /// Sends replies to the loop and wakes it.
 struct Replies {
@@ -126,7 +127,7 @@ struct Holder {
     state: State,
     /// The last state that was reported. Only changes are reported.
     reported: Option<Result<(), OpenError>>,
-    /// How often SQLite has reported damage since the last write that succeeded.
+    /// How often SQLite has reported damage since the start.
     doubts: u32,
     /// Held as long as the file is in use, also while it is closed until the next job.
     lock: Option<Lock>,
@@ -190,10 +191,7 @@ impl Holder {
 
     /// Writes the whole batch, or nothing of it.
     fn write(&mut self, batch: &Batch) -> Result<Written, StoreError> {
-        let written =
-            self.with(|HistoryFile { db, .. }, _| db.transaction(|| tables::apply(db, batch)))?;
-        self.doubts = 0;
-        Ok(written)
+        self.with(|HistoryFile { db, .. }, _| db.transaction(|| tables::apply(db, batch)))
     }
 
     /// Closes a file that was removed or replaced, and reports it: everything written to it is
