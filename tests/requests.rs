@@ -11,7 +11,6 @@
 
 mod answers;
 mod bench;
-mod crowd;
 mod ends;
 mod fairness;
 mod fields;

@@ -72,23 +72,3 @@ fn a_file_that_cannot_be_written_is_refused_at_the_start() {
     refused(shell(&["--data", &path, "--listen", "127.0.0.1:0"]), "denied");
     refused(shell(&["--data", &path, "--check"]), "denied");
 }
-
-#[test]
-fn a_start_and_the_check_of_a_configuration_refuse_a_data_path_that_cannot_be_opened() {
-    let dir = TempDir::new();
-    let good = dir.path().join(FILE);
-    let finished = of(&good).arg("--check").run();
-    assert_eq!(finished.code, Some(0), "{finished:?}");
-    assert!(!good.exists());
-    let text = dir.path().join("text.db");
-    std::fs::write(&text, "dear diary").expect("a new file");
-    let places = [
-        (Path::new("/no/such/folder/m.db"), "/no/such/folder"),
-        (dir.path(), "not a regular file"),
-        (&text, "not marketd's"),
-    ];
-    for (path, part) in places {
-        refused(of(path).arg("--check"), part);
-        refused(of(path), part);
-    }
-}

@@ -32,8 +32,6 @@ struct Client {
     got: Vec<u8>,
     /// Bytes of answers that it will still take.
     appetite: usize,
-    /// Nothing of it is kept.
-    forgets: bool,
     /// The core has shut its side.
     shut: bool,
     /// The core has closed.
@@ -140,12 +138,6 @@ impl Bench {
         }
         self.await_deferred_responses(key);
         sent
-    }
-
-    /// Keeps nothing of what a client is sent, now and later.
-    pub fn forget(&mut self, key: Key) {
-        let client = Client { appetite: usize::MAX, forgets: true, ..Client::default() };
-        self.clients.insert(key, client);
     }
 
     /// The client sends no more.
@@ -330,8 +322,7 @@ impl Bench {
                 return;
             }
             assert!(!client.shut, "bytes after the end");
-            let kept = if client.forgets { 0 } else { count };
-            client.got.extend_from_slice(&outgoing[..kept]);
+            client.got.extend_from_slice(&outgoing[..count]);
             client.appetite -= if client.appetite == usize::MAX { 0 } else { count };
             self.core.handle(key, Event::Sent(count), self.now);
         }

@@ -87,8 +87,9 @@ fn what_is_no_history_file_is_refused_and_left_alone() {
     made.expect("sql");
     let made = std::process::Command::new("mkfifo").arg(of("pipe")).status();
     assert!(made.expect("mkfifo is there").success());
-    for path in [of("mail.sqlite"), of("pipe"), dir.path().to_path_buf()] {
-        assert!(matches!(refused(&path), Unusable::Foreign(_)), "{path:?}");
+    assert_eq!(refused(&of("mail.sqlite")), Unusable::Foreign("an SQLite file of something else"));
+    for path in [of("pipe"), dir.path().to_path_buf()] {
+        assert_eq!(refused(&path), Unusable::Foreign("not a regular file"), "{path:?}");
     }
     // A link into a volume that is not mounted.
     std::os::unix::fs::symlink(of("volume.db"), of("link.db")).expect("a link");
