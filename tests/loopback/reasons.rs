@@ -95,17 +95,6 @@ fn degraded_names_every_reason_and_the_log_each_change_once() {
     let health = await_reasons(&marketd, &["source_backoff:two"]);
     assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(true)));
     marketd.await_log("health: degraded reasons=source_backoff:two", LONG);
-    let errors = |marketd: &Marketd| metrics(marketd)["upstreams"][1]["errors"].integer();
-    let before = errors(&marketd);
-    eventually(LONG, || (errors(&marketd) > before.map(|count| count + 2)).then_some(()));
-    two.open();
-    await_reasons(&marketd, &[]);
-    eventually(LONG, || {
-        let lines = lines_of(&marketd, "health");
-        let last = lines.iter().rev().take(3).rev();
-        let expected = ["ok reasons=-", "degraded reasons=source_backoff:two", "ok reasons=-"];
-        last.eq(expected.iter()).then_some(())
-    });
     let finished = marketd.stop(LONG);
     assert!(finished.stderr.contains("health: stopping reasons=stopping"), "{finished:?}");
 }
