@@ -224,31 +224,6 @@ fn the_tables_of_operations_are_complete() {
     }
 }
 
-/// The picture of the layers is the table that `tests/tidy/layers.rs` holds the code to, and names every module.
-#[test]
-fn the_picture_of_the_layers_is_the_one_that_is_tested() {
-    let page = page("architecture.md");
-    let picture = page.split("```text\n").nth(1).expect("a picture");
-    let rows = picture.lines().take_while(|line| *line != "```");
-    // What stands to the right of the names, or below them, says what they are.
-    let rows = rows.filter(|line| !line.starts_with(' '));
-    let rows: Vec<&str> = rows.filter_map(|line| line.split("  ").next()).collect();
-    let tidy = read(&file("tests/tidy/layers.rs"));
-    let table = tidy.split("const LAYERS").nth(1).expect("the table");
-    let tested = table.lines().skip(1).take_while(|line| *line != "];");
-    let tested = tested.map(|line| line.trim_matches([' ', '"', ',']));
-    let tested: Vec<&str> = tested.collect::<Vec<_>>().into_iter().rev().collect();
-    assert_eq!(rows, tested);
-    let names = rows.iter().flat_map(|row| row.split(' '));
-    let is_module = |name: &&str| !["main", "lib", "docs"].contains(name) && !name.contains('/');
-    let named: BTreeSet<&str> = names.filter(is_module).collect();
-    let library = read(&file("src/lib.rs"));
-    let modules = library.lines().filter_map(|line| line.strip_prefix("pub mod "));
-    let modules = modules.map(|name| name.trim_end_matches(';'));
-    let modules: BTreeSet<&str> = modules.filter(|name| *name != "docs").collect();
-    assert_eq!(named, modules);
-}
-
 /// The schema that `marketd schema config` prints takes the configurations that are delivered, and tells what is
 /// none.
 #[test]

@@ -104,54 +104,7 @@ fn time(bar: &[String; 6]) -> i64 {
     bar[0].parse().expect("seconds")
 }
 
-/// The candles of the chart between two times, as bars.
-fn charted(
-    addr: SocketAddr,
-    ticker: &str,
-    resolution: &str,
-    from: i64,
-    to: i64,
-) -> Vec<[String; 6]> {
-    let target = format!(
-        "/api/ecosystem/chart?symbol={ticker}&resolution={resolution}&from={from}&to={to}&limit=5000"
-    );
-    let rows = naive::rows_of(&read(addr, &target)).into_iter();
-    let bar = |(open, [o, h, l, c, v]): naive::Row| [(open / 1000).to_string(), o, h, l, c, v];
-    rows.map(bar).collect()
-}
-
-/// Pages that lead to the left, and where they end, are judged by the simulation (`tests/sim/udf.rs`).
-#[test]
-fn a_library_finds_a_market_and_its_bars_are_those_of_the_chart() {
-    let exchange = Binance::generated(3, 4);
-    let marketd = world(&exchange, 30_000);
-    let adapter = Adapter(marketd.addr());
-    let config = adapter.ask("config");
-    assert_eq!(config["supports_search"].bool(), Some(true));
-    assert_eq!(config["exchanges"].items()[1]["value"].text(), Some("fake"));
-    let name = exchange.symbols()[0].clone();
-    let (ticker, symbol) = adapter.find(&name.replace('/', "").to_lowercase());
-    assert_eq!(ticker, name);
-    let resolutions = symbol["supported_resolutions"].items();
-    assert_eq!(config["supported_resolutions"].items(), resolutions);
-    assert_eq!(resolutions.len(), 15);
-    let end = NOW / 1000 + 8 * 86_400;
-    for resolution in ["1", "120", "1W"] {
-        let newest = |count: usize| {
-            let rest = format!("resolution={resolution}&from=0&to={end}&countback={count}");
-            adapter.bars(&ticker, &rest)
-        };
-        let bars = newest(5);
-        let expected = charted(marketd.addr(), &ticker, resolution, time(&bars[0]), end);
-        assert_eq!((bars.len(), &bars), (5, &expected), "{resolution}");
-        assert_eq!(newest(2), bars[3..], "{resolution}");
-        // Without a number, a range is what it says; its end is not in it.
-        let (from, to) = (time(&bars[1]), time(&bars[4]));
-        let range = format!("resolution={resolution}&from={from}&to={to}");
-        assert_eq!(adapter.bars(&ticker, &range), bars[1..4], "{resolution}");
-    }
-}
-
+/// Bars, pages that lead to the left, and where they end, are judged by the simulation (`tests/sim/udf.rs`).
 #[test]
 fn what_the_exchange_has_not_told_is_no_end() {
     let exchange = Binance::generated(3, 4);
@@ -331,6 +284,9 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
     silence(&exchange);
     let adapter = Adapter(marketd.addr());
     let markets = read(marketd.addr(), "/api/ecosystem/market");
+    let config = adapter.ask("config");
+    assert_eq!(config["supports_search"].bool(), Some(true));
+    assert_eq!(config["supported_resolutions"].items().len(), 15);
     for market in markets.items() {
         let name = market["symbol"].text().expect("a symbol");
         let (ticker, symbol) = adapter.find(&name.replace('/', "%2F").to_lowercase());
@@ -339,6 +295,7 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
         let places = precision["price"].integer().expect("it is known") as u32;
         assert_eq!(symbol["pricescale"].integer(), Some(10i64.pow(places)));
         assert_eq!(symbol["minmov"].integer(), Some(1));
+        assert_eq!(symbol["supported_resolutions"], config["supported_resolutions"]);
         assert_eq!(symbol["volume_precision"], precision["amount"]);
         assert_eq!(symbol["session"].text(), Some("24x7"));
         assert_eq!(symbol["timezone"].text(), Some("Etc/UTC"));

@@ -1,27 +1,21 @@
 //! Which module may import which, and that none do so in a circle.
 
 use super::*;
+use std::path::Path;
+use std::sync::LazyLock;
 
-/// The modules from the lowest layer to the highest. A module may import from the layers below its
-/// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
-const LAYERS: [&str; 16] = [
-    "lib docs named time table job_queue run_queue rng decimal fingerprint log_targets resp",
-    "durations interval record json place_set",
-    "config history",
-    "http market exchange demo replication",
-    "core/event core/held core/compressed_cache",
-    "core/stats",
-    "core/context",
-    "core/upstream",
-    "core/api core/history",
-    "core/clients core/sources",
-    "core/cluster",
-    "core",
-    "store",
-    "net",
-    "probe commands logging",
-    "main",
-];
+/// The modules from the lowest layer to the highest, as the page on architecture draws them. A module may import
+/// from the layers below its own and from itself, not from its neighbours. A file belongs to the longest name
+/// that fits.
+static LAYERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let page = include_str!("../../src/docs/architecture.md");
+    let picture = page.split("```text\n").nth(1).expect("a picture");
+    let rows = picture.lines().take_while(|line| *line != "```");
+    // What stands to the right of the names, or below them, says what they are.
+    let rows = rows.filter(|line| !line.starts_with(' '));
+    let rows: Vec<&str> = rows.filter_map(|line| line.split("  ").next()).collect();
+    rows.into_iter().rev().collect()
+});
 
 /// Modules that know less than their layer lets them: this module and what lies below it.
 /// `net` starts the store, which shares no code with those who decide what it keeps.
@@ -56,6 +50,10 @@ fn modules_import_only_from_lower_layers() {
     check("src/cellar/mod.rs", "use crate::time::Mono;", &["cellar -> time"]);
     let sources = Source::all_below("src");
     none(except(&upward(sources), []));
+    for name in LAYERS.iter().flat_map(|row| row.split(' ')) {
+        let files = [format!("src/{name}.rs"), format!("src/{name}/mod.rs")];
+        assert!(files.iter().any(|file| Path::new(file).exists()), "there is no {name}");
+    }
 }
 
 /// What a module names that its layer does not let it, and where.
