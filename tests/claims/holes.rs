@@ -227,9 +227,11 @@ fn several_charts_and_bars_back_have_as_many_candles_as_one_chart_after_a_restar
     assert_eq!(world.chart(&closed).text(), before.text());
     let target = "/api/ecosystem/chart?symbols=M00USDT&interval=1m&limit=100";
     let several = world.get(target)["M00/USDT"]["candles"].items().len();
-    let bars = world.get("/udf/history?symbol=M00/USDT&resolution=1&countback=120");
-    let bars = bars["t"].items().len();
-    assert_eq!((several, bars, world.newest(140).rows.len()), (100, 120, 140));
+    assert_eq!((several, world.newest(140).rows.len()), (100, 140));
+    if cfg!(feature = "page") {
+        let bars = world.get("/udf/history?symbol=M00/USDT&resolution=1&countback=120");
+        assert_eq!(bars["t"].items().len(), 120);
+    }
 }
 
 #[test]
