@@ -22,11 +22,13 @@
 //!    the end of the first list of `src/docs/changelog.md`. Where `src/docs` or `openapi.json` state the
 //!    number, name the key beside it. Where `src/page` depends on it, as `spark.js` on the constant
 //!    `MAX_SYMBOLS`, bound it so that the page works.
-//! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs`, on what one
-//!    request asks for in the file of its endpoint in `tests/loopback` (of `/udf` in
-//!    `tests/udf.rs`).
-//! 5. If it closes connections, add a variant to [`CloseReason`](crate::core::CloseReason), its row to "Why a
-//!    connection is closed" in `src/docs/operations.md`, and a test to `tests/requests/ends.rs`.
+//! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs` (`cargo test
+//!    --test library requests::`), on what one request asks for in the file of its endpoint in
+//!    `tests/loopback`, or of `/udf` in `tests/udf.rs` (`cargo test --test daemon -- loopback:: udf::`).
+//! 5. If it closes connections, and no variant of [`CloseReason`](crate::core::CloseReason) fits, add one,
+//!    its row to "Why a connection is closed" in `src/docs/operations.md`, and a test to
+//!    `tests/requests/ends.rs`. The metrics count by it: let `UPDATE_DOCS=1 cargo test --lib metrics` write
+//!    their schema and list, and add it to `closes` in the example of `/api/v1/metrics` in `openapi.json`.
 
 use super::members::{Number, bytes, count, millis};
 use super::values::object;

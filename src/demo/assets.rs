@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     fn find(symbol: &str) -> &'static DemoMarket {
-        MARKETS.iter().find(|market| market.symbol == symbol).unwrap()
+        MARKETS.iter().find(|market| market.symbol == symbol).expect("it is listed")
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
     fn bitcoin_moves_by_a_believable_amount() {
         let market = find("BTCUSDT");
         let prices: Vec<i64> = (18_000..21_000).map(|day| market.midnight_price(1, day)).collect();
-        let (low, high) = (prices.iter().min().unwrap(), prices.iter().max().unwrap());
+        let (low, high) = (prices.iter().min().expect("some"), prices.iter().max().expect("some"));
         assert!(*low > 7_125_000 && *high < 11_875_000, "{low} {high}");
         assert!(high - low > 2_000_000, "{low} {high}");
         let moved: i64 = prices.windows(2).map(|two| (two[1] - two[0]).abs()).sum();

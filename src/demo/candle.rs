@@ -265,8 +265,8 @@ mod tests {
         }
         let whole = DemoCandle {
             open: parts[0].open,
-            high: parts.iter().map(|part| part.high).max().unwrap(),
-            low: parts.iter().map(|part| part.low).min().unwrap(),
+            high: parts.iter().map(|part| part.high).max().expect("there are parts"),
+            low: parts.iter().map(|part| part.low).min().expect("there are parts"),
             close: open,
             volume: parts.iter().map(|part| part.volume).sum(),
         };
@@ -286,7 +286,8 @@ mod tests {
                 let mut parts = vec![DemoCandle::default(); count];
                 parent.divide(&mut parts, has_wicks, &mut random);
                 check_parts(&parent, &parts, &label);
-                let widest = parts.iter().map(|part| part.high - part.low).max().unwrap();
+                let widest =
+                    parts.iter().map(|part| part.high - part.low).max().expect("there are parts");
                 assert!(widest * 100 <= range * most + 600, "{label}");
                 let wick =
                     |part: &DemoCandle| part.high - part.low - (part.close - part.open).abs();

@@ -282,7 +282,7 @@ impl Grammar {
 
     /// Well-formed, and still wrong.
     fn wrong(&self, rng: &mut Rng, api: bool) -> (String, Kind) {
-        const API: [(&str, &[u16]); 8] = [
+        const API: &[(&str, &[u16])] = &[
             ("/nothing", &[404]),
             ("/api/v1/quotes/FOO-BAR", &[404]),
             ("/api/v1/quotes/%ZZ", &[400]),
@@ -292,7 +292,7 @@ impl Grammar {
             ("/api/v1/quotes/BTC-USDT?source=nobody", &[404]),
             ("/api/v1/categories/nothing/markets", &[404]),
         ];
-        const ECOSYSTEM: [(&str, &[u16]); 7] = [
+        const ECOSYSTEM: &[(&str, &[u16])] = &[
             ("/api/ecosystem/nothing", &[404]),
             ("/api/ecosystem/market/FOO-BAR", &[404]),
             ("/api/ecosystem/chart", &[400]),
@@ -302,8 +302,8 @@ impl Grammar {
             ("/api/ecosystem/chart?symbol=FOOBAR", &[404]),
         ];
         let (target, expected) = match api {
-            true => *rng.pick(&API),
-            false => *rng.pick(&ECOSYSTEM),
+            true => *rng.pick(API),
+            false => *rng.pick(ECOSYSTEM),
         };
         (target.to_string(), Kind::Plain(expected))
     }

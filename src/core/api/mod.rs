@@ -10,30 +10,34 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. Write a function in the file whose data it serves. The model without parameters is
-//!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `udf::symbols`.
-//!    It reads its parameters with one `call.params([...])`, or `call.only_decimals()` if `decimals` is the
-//!    only one, and returns an [`Error`] that names the wrong one. A body that may have more than 1024 bytes
-//!    is a `Body`, whose `CacheKey` has all that the bytes depend on: it may go out in gzip. A smaller one is
-//!    written with `responder.send`.
+//! 1. Write a function in the file whose data it serves, of the process in `health.rs`. The model without
+//!    parameters is `udf::time` (JSON is written with `json!`), with `decimals` `markets::categories`, with a
+//!    symbol in the path `markets::market`, with `?symbol=` `udf::symbols`. What has the time or a count of
+//!    this moment is `Cache::NoStore`; what changes with the polls has the age of `view.until_any_poll()`.
+//!    The function reads its parameters with one `call.params([...])`, or `call.only_decimals()` if
+//!    `decimals` is the only one, and returns an [`Error`] that names the wrong one. A body that may have
+//!    more than 1024 bytes is a `Body`, whose `CacheKey` has all that the bytes depend on: it may go out in
+//!    gzip. A smaller one is written with `responder.send`.
 //! 2. Add a row to one of the four tables below, as `Respond`. If clients poll it for quotes, add it as
 //!    `Prepare`, so that its response can be kept; the models are `quotes::prepare` and, with a list of
 //!    symbols, `quotes::prepare_list`. Add a variant to [`Endpoint`], by which the metrics count it, unless
 //!    the variant of another address fits. The rate limit counts a new variant. An address that ends in
 //!    `metrics` or `/stream` is served from a queue, and its response is never kept (`clients/reading.rs`).
-//! 3. Describe it in `openapi.json`; `scripts/openapi.rs` says how. The models are `/api/v1/categories`, with
-//!    a symbol in the path `/api/v1/quotes/{symbol}`, with `?symbol=` `/udf/symbols`. If no schema in
-//!    `errors` has exactly its errors, add one. A test asks the demo exchange for each of the examples, and
+//! 3. Describe it in `openapi.json`; `scripts/openapi.rs` says how. The models are `/health/live`, with
+//!    `decimals` `/api/v1/categories`, with a symbol in the path `/api/v1/quotes/{symbol}`, with `?symbol=`
+//!    `/udf/symbols`. A new schema of its body stands in `schemas`. If no schema in `errors` has exactly its
+//!    errors, add one. A test asks the demo exchange for each of the examples, and
 //!    compares status, head, and the form of the body; of an error, the whole body.
 //! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line at the end of the first list
-//!    of `src/docs/changelog.md`.
-//! 5. Test what it does in the file of its family in `tests/loopback`. Add its errors to `CASES` of
-//!    `errors.rs` (`LIST_CASES` and `CHART_CASES` are tried at each list and each chart), but those of a
-//!    service that knows nothing yet to the two lists of `described.rs`. The endpoints of `/udf` are tested
-//!    in `tests/udf.rs`. `cargo test --test daemon loopback::` runs them.
-//! 6. Let the simulation request it (`tests/sim/grammar.rs`): its wrong requests go to `API` or `ECOSYSTEM`,
-//!    with the statuses that they may have. Its good requests get an arm in `target` and a `Kind`, which
-//!    `tests/sim/answers.rs` judges. `cargo test --test library sim::` runs it.
+//!    of `src/docs/changelog.md`. `cargo test --test daemon docs::` finds a row that is missing.
+//! 5. Test what it does in the file of its family in `tests/loopback`, of health and metrics in `watch.rs`.
+//!    If it has errors, add them to `CASES` of `errors.rs` (`LIST_CASES` and `CHART_CASES` are tried at each
+//!    list and each chart), but those of a service that knows nothing yet to the two lists of `described.rs`.
+//!    The endpoints of `/udf` are tested in `tests/udf.rs`. `cargo test --test daemon loopback::` runs them.
+//! 6. Let the simulation request it (`tests/sim/grammar.rs`): its wrong requests, if it has some, go to `API`
+//!    or `ECOSYSTEM`, with the statuses that they may have. Its good requests get an arm in `target`, above
+//!    the arms with `_`, and a `Kind`, which `tests/sim/answers.rs` judges. `cargo test --test library sim::`
+//!    runs it.
 
 mod body;
 pub mod chart;

@@ -12,12 +12,15 @@
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
 //! 3. If it has a key, add its value to the example of `/api/v1/metrics` in `openapi.json`, in the same
-//!    place.
+//!    place. `cargo test --test daemon loopback::described` compares it.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to the `schema.json` beside this file and
 //!    to `src/docs/operations.md`. Add a line at the end of the first list of
 //!    `src/docs/changelog.md`.
-//! 5. Test what it counts: of requests in `tests/loopback/watch.rs`, otherwise beside the code that counts.
-//!    Request one quote four times at once, so that a kept response is counted too.
+//! 5. Test what it counts: of requests in `tests/loopback/http.rs`, otherwise beside the code that counts. If
+//!    quotes count, request one four times, so that a kept response is counted too. `cargo test --test daemon
+//!    loopback::http` runs the tests.
+//!
+//! Responses of each endpoint are counted already, by its route, in `http_request_duration_seconds_count`.
 //!
 //! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
