@@ -199,7 +199,8 @@ fn steady(world: &World, clients: &Clients, options: &Options, report: &mut Repo
         nodes.chain(world.redis.pid()).map(used_ns).collect()
     };
     let of_redis = |what: &str| {
-        let told = world.redis.ask(&["INFO"]).text().expect("a text");
+        let told = world.redis.ask(&["INFO"]);
+        let told = told.text().expect("a text");
         let line = told.lines().find_map(|line| line.strip_prefix(what)).expect("it is told");
         line.trim_start_matches(':').parse::<u128>().expect("a number")
     };

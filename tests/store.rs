@@ -57,7 +57,7 @@ fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
 #[test]
 fn what_was_written_is_there_after_a_restart() {
     let dir = TempDir::new();
-    let path = dir.path().join("history.db");
+    let path = dir.history();
     for restart in 0..3 {
         // A process that was killed has left these.
         for end in ["marketd-new", "marketd-prune", "marketd-pruned"] {
@@ -88,8 +88,7 @@ fn every_answer_wakes_the_loop() {
     let wake = move || {
         counted.fetch_add(1, Ordering::SeqCst);
     };
-    let mut bench =
-        Bench::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
+    let mut bench = Bench::open_with(&dir.history(), Box::new(wake)).expect("a new file");
     bench.put(batch(0));
     assert!(bench.load().2.is_ok());
     bench.stop();
@@ -103,7 +102,7 @@ fn a_full_queue_hands_the_job_back() {
     let (wake, wait) = std::sync::mpsc::sync_channel(0);
     // The thread stands still in its first wake-up, until the test lets it go on.
     let stand = Box::new(move || wake.send(()).unwrap_or(()));
-    let mut bench = Bench::start(&dir.path().join("history.db"), stand).expect("a thread");
+    let mut bench = Bench::start(&dir.history(), stand).expect("a thread");
     for _ in 0..marketd::store::JOBS {
         bench.store().send(DiskJob::Load).expect("room in the queue");
     }

@@ -50,8 +50,7 @@ fn a_user_who_may_not_read_streams_is_told_of() {
         let reason = eventually(LONG, || node.cluster_reason());
         assert!(reason.1.contains("missing permission"), "{}", reason.1);
     }
-    let allow = world.redis.ask(&["ACL", "SETUSER", "node", "+xread"]);
-    assert_eq!(allow, Answer::Text("OK".to_string()));
+    assert_eq!(world.redis.ask(&["ACL", "SETUSER", "node", "+xread"]), "OK");
     await_reunion(&world);
 }
 
@@ -78,9 +77,9 @@ fn a_node_without_a_name_is_known_again_after_a_kill() {
     assert_eq!(name(&world, old), names[old]);
     assert_eq!(world.nodes[old].cluster_reason(), None);
     // One of it is left on the list, and it is not taken for lost.
-    let runs = world.redis.ask(&["ZRANGE", "{marketd}:nodes", "0", "-1"]).texts();
+    let runs = world.redis.ask(&["ZRANGE", "{marketd}:nodes", "0", "-1"]);
     let own = names[old].clone().expect("it has a name");
-    assert_eq!(runs.iter().filter(|run| run.starts_with(&own)).count(), 2, "{runs:?}");
+    assert_eq!(runs.texts().iter().filter(|run| run.starts_with(&own)).count(), 2, "{runs:?}");
 }
 
 #[test]
@@ -88,8 +87,8 @@ fn keys_expire_a_day_after_the_last_node_has_gone() {
     let Some(world) = World::settled(1, 1) else { return };
     for name in ["nodes", "s0:lease", "s0:stream", "s0:list"] {
         let key = format!("{{marketd}}:{name}");
-        let answer = world.redis.await_answer(&["TTL", &key], |it| it.number() > Some(0));
-        assert!(answer.number() > Some(86_000), "{key}: {answer:?}");
+        let answer = world.redis.await_answer(&["TTL", &key], |it| it.integer() > Some(0));
+        assert!(answer.integer() > Some(86_000), "{key}: {answer:?}");
     }
 }
 

@@ -143,7 +143,7 @@ fn slotless() -> Option<(Redis, String)> {
 #[track_caller]
 fn cluster(redis: &Redis, words: &[&str]) {
     let words = [&["CLUSTER"], words].concat();
-    assert_eq!(redis.ask(&words), Answer::Text("OK".to_string()));
+    assert_eq!(redis.ask(&words), "OK");
 }
 
 /// Waits until a Redis knows that each slot has its node, and so many nodes.
@@ -159,8 +159,7 @@ fn await_slots(redis: &Redis, nodes: usize) {
 /// Two that are one cluster: the second one has the slot of our keys alone, the first one all others.
 fn two() -> Option<(Redis, Redis, String)> {
     let ((first, _), (second, bus)) = (slotless()?, slotless()?);
-    let slot = first.ask(&["CLUSTER", "KEYSLOT", "{marketd}:nodes"]);
-    let slot = slot.number().expect("a number").to_string();
+    let slot = first.ask(&["CLUSTER", "KEYSLOT", "{marketd}:nodes"]).to_string();
     let others = (0..16_384).map(|it| it.to_string());
     let others: Vec<String> = others.filter(|it| *it != slot).collect();
     let words: Vec<&str> = others.iter().map(String::as_str).collect();
@@ -177,7 +176,7 @@ fn two() -> Option<(Redis, Redis, String)> {
 
 /// Moves a slot with what it holds.
 fn move_slot(slot: &str, from: &Redis, to: &Redis) {
-    let id = |redis: &Redis| redis.ask(&["CLUSTER", "MYID"]).text().expect("a text");
+    let id = |redis: &Redis| redis.ask(&["CLUSTER", "MYID"]).text().expect("a text").to_string();
     cluster(to, &["SETSLOT", slot, "IMPORTING", &id(from)]);
     cluster(from, &["SETSLOT", slot, "MIGRATING", &id(to)]);
     let port = to.addr().port().to_string();
@@ -185,8 +184,8 @@ fn move_slot(slot: &str, from: &Redis, to: &Redis) {
     eventually(LONG, || {
         let keys = from.keys();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let nothing = Answer::Text("NOKEY".to_string());
-        let is_empty = keys.is_empty() || from.ask(&[&words, &keys[..]].concat()) == nothing;
+        let moved = || from.try_ask(&[&words, &keys[..]].concat());
+        let is_empty = keys.is_empty() || moved().is_ok_and(|it| it == "NOKEY");
         is_empty.then_some(())
     });
     // The other one has no slot left then, and becomes a replica by itself.

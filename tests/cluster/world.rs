@@ -444,7 +444,7 @@ impl Node {
 
     /// All candles of its history file.
     pub fn candles(&self) -> BTreeMap<Slot, [String; 5]> {
-        candles(&self.dir.path().join("history.db"))
+        candles(&self.dir.history())
     }
 }
 

@@ -34,7 +34,7 @@ impl Bench {
     #[track_caller]
     pub fn fresh() -> (TempDir, PathBuf, Bench) {
         let dir = TempDir::new();
-        let path = dir.path().join("history.db");
+        let path = dir.history();
         let bench = Bench::open(&path);
         (dir, path, bench)
     }

@@ -7,7 +7,9 @@
 
 use super::bench::Bench;
 use super::child::{Child, Task};
-use super::faults::{Dir, Note, layer};
+use super::faults::layer;
+use super::support::chance::Note;
+use super::support::daemon::TempDir;
 use super::world;
 use crate::support::{Rng, for_each_seed};
 use std::collections::BTreeMap;
@@ -166,8 +168,8 @@ impl Disk {
 
 /// Runs a child, and reads what the layer wrote down.
 fn record(layer: &Path) -> Vec<Record> {
-    let dir = Dir::new();
-    let path = dir.file();
+    let dir = TempDir::in_memory();
+    let path = dir.history();
     let trace = dir.path().join("trace");
     let task = Task { path: &path, from: 0, to: BATCHES, all: true };
     let child = Child::start(task, |command| {
@@ -226,11 +228,11 @@ fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
                 _ => {}
             }
             for all_lost in [true, false] {
-                let dir = Dir::new();
+                let dir = TempDir::in_memory();
                 let chance = if all_lost { None } else { Some(&mut *rng) };
                 disk.cut(chance, dir.path());
                 let note = Note(format!("cut after record {at}: {:.200}", format!("{record:?}")));
-                let mut bench = Bench::open(&dir.file());
+                let mut bench = Bench::open(&dir.history());
                 world::check(&mut bench, acknowledged..=acknowledged + 1);
                 drop(note);
             }

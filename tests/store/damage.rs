@@ -4,7 +4,7 @@
 //! left as it is, or it is used, and then all that was readable before is readable after.
 
 use super::bench::Bench;
-use super::faults::Dir;
+use super::support::daemon::TempDir;
 use super::world::{self, SERIES, batch, name};
 use crate::support::{Rng, for_each_seed};
 use marketd::history::Unusable;
@@ -72,11 +72,11 @@ fn read_all(bench: &mut Bench) -> (Vec<Candle>, usize) {
 }
 
 fn sound_file() -> Vec<u8> {
-    let dir = Dir::new();
-    let mut bench = Bench::open(&dir.file());
+    let dir = TempDir::in_memory();
+    let mut bench = Bench::open(&dir.history());
     bench.write_all(0..BATCHES);
     bench.stop();
-    std::fs::read(dir.file()).expect("it is there")
+    std::fs::read(dir.history()).expect("it is there")
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
     let sound = sound_file();
     let (mut refused, mut met_later, mut used, mut partly) = (0, 0, 0, 0);
     for_each_seed(FILES, |_, rng| {
-        let dir = Dir::new();
-        let path = dir.file();
+        let dir = TempDir::in_memory();
+        let path = dir.history();
         let mut content = sound.clone();
         let what = damage(&mut content, rng);
         std::fs::write(&path, &content).expect("a directory of ours");

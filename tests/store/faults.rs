@@ -6,77 +6,17 @@
 
 use super::bench::Bench;
 use super::child::{Child, Task, written};
+use super::support::chance::Note;
+use super::support::daemon::TempDir;
 use super::support::skipped;
 use super::world;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Batches of a run.
 const BATCHES: u64 = 2;
-
-/// A directory in memory, where there is one: a run syncs thousands of times.
-pub struct Dir(PathBuf);
-
-impl Dir {
-    pub fn new() -> Dir {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        static SWEPT: OnceLock<()> = OnceLock::new();
-        let memory = Path::new("/dev/shm");
-        let place = match memory.is_dir() {
-            true => memory.to_path_buf(),
-            false => PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
-        };
-        SWEPT.get_or_init(|| sweep(&place));
-        let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = place.join(format!("marketd-store-{process}-{number}"));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir(&path).expect("a place for temporary files");
-        Dir(path)
-    }
-
-    /// The history file in it.
-    pub fn file(&self) -> PathBuf {
-        self.0.join("history.db")
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// A copy of all that is in it.
-    pub fn copy(&self) -> Dir {
-        let copy = Dir::new();
-        for entry in std::fs::read_dir(&self.0).expect("a directory") {
-            let entry = entry.expect("an entry");
-            // What is shared between processes is made anew by the first one.
-            if !entry.file_name().to_string_lossy().ends_with("-shm") {
-                std::fs::copy(entry.path(), copy.0.join(entry.file_name())).expect("a copy");
-            }
-        }
-        copy
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Removes what earlier runs that were killed have left.
-fn sweep(place: &Path) {
-    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = name.strip_prefix("marketd-store-");
-        let process = ours.and_then(|rest| rest.split('-').next());
-        if process.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
 
 /// The layer, compiled. `None`, and said so: there is no C compiler, and what needs the layer is
 /// not tried.
@@ -107,6 +47,19 @@ pub fn layer() -> Option<&'static Path> {
     layer.as_deref()
 }
 
+/// A copy of all that is in a directory.
+fn copy(dir: &TempDir) -> TempDir {
+    let copy = TempDir::in_memory();
+    for entry in std::fs::read_dir(dir.path()).expect("a directory") {
+        let entry = entry.expect("an entry");
+        // What is shared between processes is made anew by the first one.
+        if !entry.file_name().to_string_lossy().ends_with("-shm") {
+            std::fs::copy(entry.path(), copy.path().join(entry.file_name())).expect("a copy");
+        }
+    }
+    copy
+}
+
 /// What one run came to.
 struct Run {
     said: Vec<String>,
@@ -114,21 +67,21 @@ struct Run {
 }
 
 /// Where a run begins: with a file and a log, as a kill leaves them, or with no file at all.
-struct Begin(Option<Dir>);
+struct Begin(Option<TempDir>);
 
 impl Begin {
     fn killed() -> Begin {
-        let dir = Dir::new();
-        let mut bench = Bench::open(&dir.file());
+        let dir = TempDir::in_memory();
+        let mut bench = Bench::open(&dir.history());
         bench.write_all(0..BATCHES);
         // As long as it is open, its log is there to be copied.
-        let copy = dir.copy();
+        let copy = copy(&dir);
         assert!(std::fs::metadata(copy.path().join("history.db-wal")).expect("a log").len() > 0);
         Begin(Some(copy))
     }
 
-    fn dir(&self) -> Dir {
-        self.0.as_ref().map_or_else(Dir::new, Dir::copy)
+    fn dir(&self) -> TempDir {
+        self.0.as_ref().map_or_else(TempDir::in_memory, copy)
     }
 
     /// Batches that are there.
@@ -137,8 +90,8 @@ impl Begin {
     }
 
     /// Runs a child under the layer.
-    fn run(&self, layer: &Path, dir: &Dir, settings: &[(&str, &str)]) -> Run {
-        let path = dir.file();
+    fn run(&self, layer: &Path, dir: &TempDir, settings: &[(&str, &str)]) -> Run {
+        let path = dir.history();
         let from = self.batches();
         let task = Task { path: &path, from, to: from + BATCHES, all: true };
         let child = Child::start(task, |command| {
@@ -179,22 +132,11 @@ fn each_call(begin: &Begin, settings: &[(&str, &str)], check: impl Fn(u64, &Run)
         let run = begin.run(layer, &dir, &settings);
         check(call, &run);
         let known = written(begin.batches(), &run.said);
-        let mut bench = Bench::open(&dir.file());
+        let mut bench = Bench::open(&dir.history());
         world::check(&mut bench, known..=known + 1);
         drop(note);
     }
     eprintln!("{calls} calls, {settings:?}");
-}
-
-/// Says what was tried when the test inside panics.
-pub struct Note(pub String);
-
-impl Drop for Note {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0);
-        }
-    }
 }
 
 fn fails_once(begin: &Begin, kind: &str) {

@@ -37,7 +37,7 @@ fn refused(path: &Path) -> Unusable {
 
 /// A file with a few batches, and what SQL makes of it.
 fn altered(dir: &TempDir, sql: &str) -> PathBuf {
-    let path = dir.path().join("history.db");
+    let path = dir.history();
     let mut bench = Bench::open(&path);
     bench.put(batch(0));
     bench.stop();
@@ -48,7 +48,7 @@ fn altered(dir: &TempDir, sql: &str) -> PathBuf {
 #[test]
 fn a_second_one_on_the_same_file_is_refused_and_told_who_has_it() {
     let dir = TempDir::new();
-    let path = dir.path().join("history.db");
+    let path = dir.history();
     let (from, to, all) = (0, u64::MAX, false);
     let task = Task { path: &path, from, to, all };
     let mut child = Child::start(task, |_| ());
@@ -193,7 +193,7 @@ fn what_a_person_adds_or_restores_from_a_copy_is_welcome() {
 fn an_empty_file_keeps_its_mode_and_a_log_without_a_file_is_set_aside() {
     for (is_empty, has_log) in [(true, false), (true, true), (false, true)] {
         let dir = TempDir::new();
-        let path = dir.path().join("history.db");
+        let path = dir.history();
         if is_empty {
             std::fs::write(&path, "").expect("a directory of ours");
             let owner_alone = std::fs::Permissions::from_mode(0o600);
@@ -320,7 +320,7 @@ fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_t
 fn a_check_of_a_good_path_changes_nothing() {
     let dir = TempDir::new();
     let names = || std::fs::read_dir(dir.path()).expect("a directory").count();
-    let path = dir.path().join("history.db");
+    let path = dir.history();
     assert_eq!((check(&path), names()), (Ok(()), 0));
     let _bench = Bench::open(&path);
     let before = names();
@@ -330,7 +330,7 @@ fn a_check_of_a_good_path_changes_nothing() {
 #[test]
 fn what_keeps_it_closed_is_told_once_and_what_passes_opens_it() {
     let dir = TempDir::new();
-    let path = dir.path().join("history.db");
+    let path = dir.history();
     // The new file cannot be made, for now.
     let draft = beside(&path, "-marketd-new");
     std::fs::create_dir(&draft).expect("a directory of ours");

@@ -2,15 +2,15 @@
 //! whole of marketd in `tests/history/room.rs`.
 
 use super::bench::Bench;
-use super::faults::Dir;
+use super::support::daemon::TempDir;
 use super::world::{self, START, name};
 use marketd::history::{Batch, SeriesName};
 
 /// Candles of many markets, minute after minute and a row each, as a running marketd writes them;
 /// every so often what is older than `keep` minutes goes. Sizes of the file, one for each `keep`.
 fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
-    let dir = Dir::new();
-    let mut bench = Bench::open(&dir.file());
+    let dir = TempDir::in_memory();
+    let mut bench = Bench::open(&dir.history());
     let series: Vec<SeriesName> = (0..symbols)
         .map(|symbol| SeriesName { symbol: format!("S{symbol}/USDT").into(), ..name(0) })
         .collect();
@@ -40,7 +40,7 @@ fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
     let written = bench.put(Batch::default());
     assert!(written.bytes < most / 2 + (1 << 16), "{} of {most}", written.bytes);
     bench.stop();
-    let bytes = std::fs::metadata(dir.file()).expect("it is there").len();
+    let bytes = std::fs::metadata(dir.history()).expect("it is there").len();
     assert!(bytes > written.bytes, "the file never shrinks");
     let candles = symbols as u64 * keep as u64;
     eprintln!("{} bytes a candle; {sizes:?}", sizes.last().unwrap_or(&0) / candles);

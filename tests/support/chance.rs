@@ -105,7 +105,7 @@ fn for_each_seed_of(seeds: RangeInclusive<u64>, mut test: impl FnMut(u64, &mut R
         None => seeds,
     };
     for seed in seeds {
-        let note = SeedNote(seed);
+        let note = Note(format!("failed in seed {seed}; to replay: MARKETD_SEED={seed}"));
         test(seed, &mut Rng::new(seed));
         drop(note);
     }
@@ -123,13 +123,13 @@ pub fn seed_after_seed(first: u64, mut test: impl FnMut(u64, &mut Rng) -> bool) 
     }
 }
 
-/// Says the seed when the test inside panics.
-struct SeedNote(u64);
+/// Says what was tried when the test inside panics.
+pub struct Note(pub String);
 
-impl Drop for SeedNote {
+impl Drop for Note {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("failed in seed {0}; to replay: MARKETD_SEED={0}", self.0);
+            eprintln!("{}", self.0);
         }
     }
 }

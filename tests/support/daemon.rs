@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, Once};
 use std::time::Duration;
 
 /// Begin of the log line that names the address.
@@ -51,6 +51,9 @@ impl Finished {
         (self.code.expect("it ends by itself"), self.stdout, self.stderr)
     }
 }
+
+/// What the name of a temporary directory begins with, before the id of its process.
+const TEMPORARY: &str = "marketd-test-";
 
 /// A directory that is removed with its content when the last one lets go of it.
 #[derive(Debug)]
@@ -425,12 +428,27 @@ impl Output {
 impl TempDir {
     /// A fresh and empty directory.
     pub fn new() -> TempDir {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let place = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
-        let path = place
-            .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp"))
-            .join(format!("marketd-test-{name}"));
+        let place =
+            place.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp"));
+        TempDir::at(&place)
+    }
+
+    /// One in memory, where that is possible: for tests that sync thousands of times.
+    pub fn in_memory() -> TempDir {
+        static SWEPT: Once = Once::new();
+        let memory = Path::new("/dev/shm");
+        if !memory.is_dir() {
+            return TempDir::new();
+        }
+        SWEPT.call_once(|| sweep(memory));
+        TempDir::at(memory)
+    }
+
+    fn at(place: &Path) -> TempDir {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = place.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
         // One of an earlier process with the same id, which was killed.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path)
@@ -442,11 +460,27 @@ impl TempDir {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// The history file in it.
+    pub fn history(&self) -> PathBuf {
+        self.0.join("history.db")
+    }
 }
 
 impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes what earlier runs that were killed have left.
+fn sweep(place: &Path) {
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('-').next());
+        if process.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

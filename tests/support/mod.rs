@@ -97,7 +97,7 @@ pub use daemon::{await_answer, await_health, count, metrics, read, sample};
 pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
 pub use json::Json;
-pub use redis::{Answer, Redis};
+pub use redis::Redis;
 pub use relay::{BlackHole, Passage, Relay, peer};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
 pub use schema::{Decimals, Schemas};

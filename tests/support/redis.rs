@@ -5,7 +5,7 @@
 
 use super::daemon::{TempDir, signal};
 use super::exchange::bound;
-use super::{PATIENCE, poll_until};
+use super::{Json, PATIENCE, poll_until};
 use marketd::resp::{RespValue, parse, write_command};
 use socket2::Socket;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -29,21 +29,6 @@ pub struct Redis {
     arguments: Vec<String>,
     /// Bound, never listening: keeps the port while the server is down.
     _holder: Socket,
-}
-
-/// What a server answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// `+OK`, or the bytes of a text.
-    Text(String),
-    /// `-ERR ...`
-    Error(String),
-    /// `:1`
-    Number(i64),
-    /// `*...`
-    List(Vec<Answer>),
-    /// Nothing there.
-    Nil,
 }
 
 impl Redis {
@@ -121,12 +106,12 @@ impl Redis {
     /// Writes its data to the file from which it starts.
     #[track_caller]
     pub fn save(&self) {
-        assert_eq!(self.ask(&["SAVE"]), Answer::Text("OK".to_string()));
+        assert_eq!(self.ask(&["SAVE"]), "OK");
     }
 
-    /// Asks it something on a connection of its own; panics when no answer comes.
+    /// Asks it something on a connection of its own; panics when none comes, or an error.
     #[track_caller]
-    pub fn ask(&self, words: &[&str]) -> Answer {
+    pub fn ask(&self, words: &[&str]) -> Json {
         match self.try_ask(words) {
             Ok(answer) => answer,
             Err(fault) => panic!("{words:?}: {fault}"),
@@ -134,7 +119,7 @@ impl Redis {
     }
 
     /// The same, for one that may be down.
-    pub fn try_ask(&self, words: &[&str]) -> io::Result<Answer> {
+    pub fn try_ask(&self, words: &[&str]) -> io::Result<Json> {
         let mut stream = TcpStream::connect(self.addr)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
@@ -148,14 +133,14 @@ impl Redis {
                 count => bytes.extend_from_slice(&room[..count]),
             }
             if let Some((answer, _)) = parse(&bytes).map_err(io::Error::other)? {
-                return Ok(Answer::of(&answer));
+                return read(&answer);
             }
         }
     }
 
     /// Asks it something until the answer is as wanted; panics when it never is.
     #[track_caller]
-    pub fn await_answer(&self, words: &[&str], wanted: impl Fn(&Answer) -> bool) -> Answer {
+    pub fn await_answer(&self, words: &[&str], wanted: impl Fn(&Json) -> bool) -> Json {
         let mut last = None;
         let found = poll_until(PATIENCE, || {
             last = self.try_ask(words).ok();
@@ -167,7 +152,8 @@ impl Redis {
     /// The names of its keys, in order.
     #[track_caller]
     pub fn keys(&self) -> Vec<String> {
-        let mut keys = self.ask(&["KEYS", "*"]).texts();
+        let keys = self.ask(&["KEYS", "*"]);
+        let mut keys: Vec<String> = keys.texts().into_iter().map(str::to_string).collect();
         keys.sort();
         keys
     }
@@ -179,41 +165,16 @@ impl Drop for Redis {
     }
 }
 
-impl Answer {
-    fn of(value: &RespValue<'_>) -> Answer {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        match value {
-            RespValue::Simple(bytes) | RespValue::Bulk(bytes) => Answer::Text(text(bytes)),
-            RespValue::Error(bytes) => Answer::Error(text(bytes)),
-            RespValue::Integer(number) => Answer::Number(*number),
-            RespValue::Null => Answer::Nil,
-            RespValue::Array(list) => Answer::List(list.iter().map(Answer::of).collect()),
-        }
-    }
-
-    /// The texts of a list.
-    pub fn texts(&self) -> Vec<String> {
-        match self {
-            Answer::List(items) => items.iter().filter_map(Answer::text).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// A text.
-    pub fn text(&self) -> Option<String> {
-        match self {
-            Answer::Text(text) => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    /// A number.
-    pub fn number(&self) -> Option<i64> {
-        match self {
-            Answer::Number(number) => Some(*number),
-            _ => None,
-        }
-    }
+/// An answer as JSON has it. An error is no answer.
+fn read(value: &RespValue<'_>) -> io::Result<Json> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(match value {
+        RespValue::Simple(bytes) | RespValue::Bulk(bytes) => Json::Text(text(bytes)),
+        RespValue::Error(bytes) => return Err(io::Error::other(text(bytes))),
+        RespValue::Integer(number) => Json::Number(number.to_string()),
+        RespValue::Null => Json::Null,
+        RespValue::Array(list) => Json::Array(list.iter().map(read).collect::<io::Result<_>>()?),
+    })
 }
 
 /// The first one that is installed. One that was named must be.
