@@ -393,3 +393,111 @@ const fn object(key: Str, help: Str, rows: &'static [Metric]) -> Metric {
 const fn sources(key: Str, help: Str, rows: &'static [Metric]) -> Metric {
     shown(key, help, Sources(rows))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Page, write_rows};
+    use super::*;
+    use crate::core::api::view::View;
+    use crate::core::testing::{NOW, config_of, context};
+    use crate::json::Object;
+    use std::collections::BTreeSet;
+
+    /// The rules of `promtool check metrics`, and those of the naming of metrics. That counters, and no others,
+    /// end with `_total`, is how their type is told.
+    #[test]
+    fn names_and_sentences_hold_to_the_rules_of_prometheus() {
+        let (mut families, mut lists) = (BTreeSet::new(), vec![METRICS]);
+        while let Some(rows) = lists.pop() {
+            for Metric { name, help, read, .. } in rows {
+                if let Object(rows) | MaybeObject(_, rows) | Sources(rows) = read {
+                    lists.push(rows);
+                } else if !name.is_empty() {
+                    // OpenMetrics calls a counter's family by its name without the ending.
+                    let family = name.strip_suffix("_total").unwrap_or(name);
+                    assert!(families.insert(family), "{name} is there twice");
+                    assert!(help.ends_with('.') && help.len() > 8, "{name}: {help}");
+                    let plain =
+                        |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_';
+                    assert!(name.bytes().all(plain), "{name}");
+                    // Base units, in full, and no type in the name.
+                    for word in name.split('_') {
+                        let units =
+                            ["ms", "us", "milliseconds", "minutes", "kb", "megabytes", "percent"];
+                        let types =
+                            ["counter", "gauge", "histogram", "summary", "count", "sum", "bucket"];
+                        assert!(!units.contains(&word) && !types.contains(&word), "{name}");
+                    }
+                }
+            }
+        }
+        assert!(families.len() > 90, "{}", families.len());
+    }
+
+    #[test]
+    fn each_kind_of_figure_has_its_text_on_both_pages() {
+        const ROWS: &[Metric] = &[
+            metric("polls", "polls_total", "Polls.", Count(|_| 3)),
+            metric("open", "process_open", "Open.", Flag(|_| true)),
+            metric("round", "round_seconds", "Round.", Millis(|_| 1500)),
+            metric("never", "never_seconds", "Never.", MaybeMillis(|_| None)),
+            metric("cpu", "cpu_seconds", "CPU.", Micros(|_| 1230)),
+            metric("version", "build_info", "Version.", Text(|_| "7")),
+            metric("state", "state", "State.", OneOf(&["up", "down"], |_| "down")),
+            metric(
+                "status",
+                "responses",
+                "Status.",
+                Each("class", |_| vec![("2xx", 1), ("4xx", 2)]),
+            ),
+        ];
+        let cx = context(config_of("binance"), NOW);
+        let view = View::new(&cx);
+        let figures = Figures::new(&view);
+        let mut json = Vec::new();
+        write_rows(Object::open(&mut json), ROWS, &figures);
+        let wanted = "{\"polls\":3,\"open\":true,\"round\":1500,\"never\":null,\"cpu\":1.23,\
+             \"version\":\"7\",\"state\":\"down\",\"status\":{\"2xx\":1,\"4xx\":2}}";
+        assert_eq!(String::from_utf8_lossy(&json), wanted);
+        let mut page = Page(String::new());
+        page.rows(ROWS, &[figures]);
+        let mut turns = Histogram::new(&[100, 2_500_000]);
+        for (took_us, count) in [(99, 2), (2_000_000, 1), (3_000_000, 1)] {
+            turns.note(took_us, count);
+        }
+        page.histogram("turn_seconds", &["", "a=\"b\""], &turns);
+        let wanted = "\
+# HELP marketd_polls_total Polls.
+# TYPE marketd_polls_total counter
+marketd_polls_total 3
+# HELP process_open Open.
+# TYPE process_open gauge
+process_open 1
+# HELP marketd_round_seconds Round.
+# TYPE marketd_round_seconds gauge
+marketd_round_seconds 1.500
+# HELP marketd_never_seconds Never.
+# TYPE marketd_never_seconds gauge
+# HELP marketd_cpu_seconds CPU.
+# TYPE marketd_cpu_seconds gauge
+marketd_cpu_seconds 0.001230
+# HELP marketd_build_info Version.
+# TYPE marketd_build_info gauge
+marketd_build_info{version=\"7\"} 1
+# HELP marketd_state State.
+# TYPE marketd_state gauge
+marketd_state{state=\"up\"} 0
+marketd_state{state=\"down\"} 1
+# HELP marketd_responses Status.
+# TYPE marketd_responses gauge
+marketd_responses{class=\"2xx\"} 1
+marketd_responses{class=\"4xx\"} 2
+marketd_turn_seconds_bucket{a=\"b\",le=\"0.000100\"} 2
+marketd_turn_seconds_bucket{a=\"b\",le=\"2.500000\"} 3
+marketd_turn_seconds_bucket{a=\"b\",le=\"+Inf\"} 4
+marketd_turn_seconds_sum{a=\"b\"} 5.000198
+marketd_turn_seconds_count{a=\"b\"} 4
+";
+        assert_eq!(page.0, wanted);
+    }
+}
