@@ -189,12 +189,17 @@ fn thin() -> World {
 
 #[test]
 fn a_chart_and_the_pages_that_follow_it_leave_out_no_candle_that_nobody_has_read_yet() {
-    for form in ["", "&decimals=string", "&interval=3m"] {
+    for (form, step, is_filled) in [
+        ("interval=1m&from", 1, false),
+        ("interval=1m&decimals=string&from", 1, false),
+        ("interval=3m&from", 3, false),
+        ("resolution=3&source=whole&startTime", 3, false),
+        ("interval=1m&fill=previous&source=whole&from", 1, true),
+    ] {
         let mut world = thin();
         world.run(300);
-        let from = world.current() / 30 * 30 - 9000;
-        let mut target = format!("?symbol=M00USDT&from={}&limit=30{form}", from * MINUTE_MS);
-        target += if form.contains("interval") { "" } else { "&interval=1m" };
+        let from = world.current() / 30 * 30 - 8997;
+        let mut target = format!("?symbol=M00USDT&limit=30&{form}={}", from * MINUTE_MS);
         let (mut slots, mut pages) = (Vec::new(), 0);
         while pages < 4 {
             let answer = world.fetch(&format!("/api/ecosystem/chart{target}"));
@@ -202,13 +207,13 @@ fn a_chart_and_the_pages_that_follow_it_leave_out_no_candle_that_nobody_has_read
             let rows = read_rows(&answer.body, form.contains("string")).expect("a list of rows");
             slots.extend(rows.iter().map(|row| row.0 / MINUTE_MS));
             let link = fields.next.expect("it goes on");
-            target = link.split(['<', '>']).nth(1).expect("a target").to_string();
+            let query = link.strip_prefix('<').and_then(|it| it.strip_suffix(">; rel=\"next\""));
+            target = query.expect("a link to the next page").to_string();
             pages += 1;
         }
         let last = *slots.last().expect("a candle");
-        let traded = |slot: &i64| slot % 10 > 2 || form.contains("interval") && slot % 30 != 0;
-        let step = if form.contains("interval") { 3 } else { 1 };
-        let whole = (from..=last).step_by(step).filter(traded);
+        let traded = |slot: &i64| is_filled || (*slot..slot + step).any(|it| it % 10 > 2);
+        let whole = (from..=last).step_by(step as usize).filter(traded);
         assert_eq!(slots, whole.collect::<Vec<_>>(), "{form}");
         assert!(slots.len() > 70, "{form} {}", slots.len());
     }

@@ -7,8 +7,6 @@ use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;
 
-const DAY_MS: i64 = 24 * HOUR_MS;
-
 /// A daemon whose first answer is complete.
 fn made_up() -> (Binance, Marketd) {
     let exchange = still(3);
@@ -88,50 +86,6 @@ fn seconds_milliseconds_and_the_other_names_mean_the_same() {
         assert_eq!(answer.status, 200, "{resolution}: {}", answer.text());
         assert_eq!(answer.header("Chart-Interval"), Some(interval), "{resolution}");
     }
-}
-
-#[test]
-fn links_walked_to_the_end_give_the_one_big_answer() {
-    let (_exchange, marketd) = made_up();
-    let check = |addr: SocketAddr, query: &str, limit: usize| {
-        let whole = get(addr, &target(&format!("{query}&limit=5000")));
-        let wanted = whole.exact();
-        let mut walked: Vec<Json> = Vec::new();
-        let mut next = Some(target(&format!("{query}&limit={limit}")));
-        let mut pages = 0;
-        while let Some(page) = next {
-            let answer = get(addr, &page);
-            assert_eq!(answer.status, 200, "{page}: {}", answer.text());
-            let rows = answer.exact();
-            assert!(rows.items().len() <= limit, "{page}");
-            walked.extend(rows.items().iter().cloned());
-            next = answer.header("Link").map(|link| follow(link, &page));
-            pages += 1;
-            assert!(pages < 1000, "{page} has no end");
-        }
-        assert_eq!(Json::Array(walked), wanted, "{query} by {limit}");
-        assert!(pages >= wanted.items().len() / limit, "{query}");
-    };
-    let from = |interval: &str, count: i64| open_time(interval, NOW - count);
-    let minute = from("1m", 3 * HOUR_MS);
-    let week = from("1w", 100 * DAY_MS);
-    check(marketd.addr(), &format!("interval=1m&from={minute}&to={NOW}"), 7);
-    check(marketd.addr(), &format!("interval=1m&from={minute}"), 60);
-    check(marketd.addr(), &format!("interval=15m&from={}&to={}", minute / 1000, NOW / 1000), 5);
-    check(marketd.addr(), &format!("interval=1w&from={week}&to={NOW}&decimals=string"), 4);
-    check(marketd.addr(), &format!("resolution=1M&startTime={week}&source=fake"), 1);
-    let filled = "&fill=previous&decimals=string&source=fake";
-    check(marketd.addr(), &format!("interval=2h&from={week}&to={NOW}{filled}"), 300);
-}
-
-/// The target that a `Link: <?...>; rel="next"` leads to from a page.
-#[track_caller]
-fn follow(link: &str, page: &str) -> String {
-    let query = link.strip_prefix('<').and_then(|rest| rest.strip_suffix(">; rel=\"next\""));
-    let query = query.unwrap_or_else(|| panic!("a strange link: {link}"));
-    assert!(query.starts_with('?'), "{link} is not relative");
-    let path = page.split('?').next().unwrap_or_default();
-    format!("{path}{query}")
 }
 
 /// That nothing else is, the simulation judges.

@@ -5,39 +5,11 @@ use crate::loopback::described::good_targets;
 use crate::support::*;
 use std::net::SocketAddr;
 
-/// Looks at the addresses, from the line that names them to good answers at every one: as many as
-/// fit into the promised three seconds of an idle machine, where it takes a twentieth of them. On
-/// a busy one each look takes longer, and what is looked at does no more meanwhile.
-const PROMISED: usize = 1000;
-
 fn demo() -> Marketd {
     let marketd = Marketd::start(&["--data", ":memory:"]);
     let ready = || Some(get(marketd.addr(), "/health/ready")).filter(|answer| answer.status == 200);
     eventually(LONG, ready);
     marketd
-}
-
-fn chart_target(symbol: &str, interval: &str, rest: &str) -> String {
-    format!("/api/ecosystem/chart?symbol={symbol}&interval={interval}{rest}")
-}
-
-#[test]
-fn all_addresses_answer_soon_with_every_key_in_its_place() {
-    let marketd = Marketd::start(&["--data", ":memory:"]);
-    let mut looks = 0;
-    let mut look = |target: &str| {
-        looks += 1;
-        assert!(looks <= PROMISED, "{target}");
-        Some(get(marketd.addr(), target)).filter(|answer| answer.status == 200)
-    };
-    for target in good_targets() {
-        good(&eventually(LONG, || look(target)));
-    }
-    eventually(LONG, || look("/metrics"));
-    for interval in ["1m", "1h", "1d"] {
-        let target = chart_target("BTC/USDT", interval, "");
-        eventually(LONG, || look(&target).filter(|answer| answer.exact().items().len() == 500));
-    }
 }
 
 #[test]

@@ -403,8 +403,8 @@ mod tests {
     use crate::json::Object;
     use std::collections::BTreeSet;
 
-    /// The rules of `promtool check metrics`, and those of the naming of metrics. That counters, and no others,
-    /// end with `_total`, is how their type is told.
+    /// The rules of `promtool check metrics`, and those of the naming of metrics. The type follows from the
+    /// ending `_total`.
     #[test]
     fn names_and_sentences_hold_to_the_rules_of_prometheus() {
         let (mut families, mut lists) = (BTreeSet::new(), vec![METRICS]);
