@@ -60,6 +60,14 @@ pub fn good(answer: &Response) -> Json {
     assert_eq!(answer.status, 200, "{}", answer.text());
     common(answer);
     as_described(answer);
+    if answer.header("ETag").is_some() {
+        let cache = answer.header("Cache-Control").unwrap_or_default();
+        let seconds = cache.strip_prefix("public, max-age=").map(str::parse::<u32>);
+        // An hour for candles of the past.
+        let is_fresh = matches!(seconds, Some(Ok(1..=60 | 3600)));
+        let is_stale = cache == "no-cache" && answer.text().contains("\"stale\":true");
+        assert!(is_fresh || is_stale, "{}: {cache}", answer.target);
+    }
     answer.exact()
 }
 

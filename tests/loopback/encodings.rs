@@ -33,15 +33,10 @@ pub fn unreadable() -> Vec<(Fault, &'static str)> {
         in_vain("gzip, br", "the answer is encoded in \"gzip, br\", which cannot be read here"),
         in_vain("gzip, gzip", "the answer is encoded in \"gzip, gzip\", which cannot be read here"),
     ];
-    let cut = |fewer: usize| whole[..whole.len() - fewer].to_vec();
     let gzip_cases = [
-        (cut(1), INCOMPLETE),
-        (cut(8), INCOMPLETE),
-        (cut(20), INCOMPLETE),
         (Vec::new(), INCOMPLETE),
         (damaged(8), INCOMPLETE),
         (damaged(4), INCOMPLETE),
-        ([&whole[..], b"\r\n"].concat(), INCOMPLETE),
         (list(), "malformed answer: invalid gzip header"),
     ];
     let said = |(bytes, told)| (packed(bytes, "gzip"), told);

@@ -62,40 +62,6 @@ fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
 }
 
 #[test]
-fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own() {
-    let (_exchange, marketd) = polled(&["BTC/USDT", "ETH/USDT"]);
-    let addr = marketd.addr();
-    let targets = [
-        "/api/v1/quotes/BTCUSDT",
-        "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT,NOPE",
-        "/api/v1/quotes?symbols=*",
-        "/api/v1/categories",
-        "/api/v1/categories/usdt/markets",
-        "/api/ecosystem/market",
-        "/api/ecosystem/market/BTC-USDT",
-    ];
-    for target in targets {
-        let joint = if target.contains('?') { '&' } else { '?' };
-        let as_text = format!("{target}{joint}decimals=string");
-        // Until no poll has come in between.
-        let answers = eventually(LONG, || {
-            let answers = pipeline(addr, &[target, &as_text, target]);
-            let is_same = answers[0].header("ETag") == answers[2].header("ETag");
-            is_same.then_some(answers)
-        });
-        let tags: Vec<&str> = answers.iter().filter_map(|a| a.header("ETag")).collect();
-        assert_eq!(tags.len(), 3, "{target}");
-        assert_eq!(answers[0].body, answers[2].body, "{target}");
-        assert!(tags[0].starts_with('"') && tags[0].ends_with('"'), "{}", tags[0]);
-        let differs = answers[0].body != answers[1].body;
-        assert!(!differs || tags[0] != tags[1], "{target}: {}", tags[0]);
-        let cache = answers[0].header("Cache-Control").unwrap_or_default();
-        let seconds = cache.strip_prefix("public, max-age=").map(str::parse::<u32>);
-        assert!(matches!(seconds, Some(Ok(1..=60))), "{target}: {cache}");
-    }
-}
-
-#[test]
 fn the_first_source_answers_and_any_can_be_asked_for() {
     let (one, two) = (exchange_of(&["BTC/USDT", "A/B"]), exchange_of(&["BTC/USDT", "C/D"]));
     two.set_prices(&[("BTCUSDT", "2.5"), ("CD", "2.5")]);

@@ -82,16 +82,6 @@ pub fn request(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> Response {
     }
 }
 
-/// Sends a GET for each target in one write and reads all answers.
-#[track_caller]
-pub fn pipeline(addr: SocketAddr, targets: &[&str]) -> Vec<Response> {
-    let mut client = Client::connect(addr);
-    let line = |target: &&str| format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\n\r\n");
-    let lines: String = targets.iter().map(line).collect();
-    let answers = client.send(lines).and_then(|()| client.read_many(targets.len()));
-    answers.unwrap_or_else(|fault| panic!("{targets:?}: {fault}"))
-}
-
 impl Client {
     /// Connects, with [`super::PATIENCE`] for every wait.
     #[track_caller]

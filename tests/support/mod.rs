@@ -91,7 +91,7 @@ pub const FIGURES: [&str; 12] = [
 
 pub use binance::{Binance, ServerTime};
 pub use chance::{Rng, damaged, for_each_seed, number, seed_after_seed, seeds};
-pub use client::{Client, ClientError, Response, get, get_with, head, pipeline, request};
+pub use client::{Client, ClientError, Response, get, get_with, head, request};
 pub use daemon::{Finished, Launch, Marketd};
 pub use daemon::{await_answer, await_health, count, metrics, read, sample};
 pub use events::{EventSource, ServerEvent};
