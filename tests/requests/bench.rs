@@ -21,6 +21,8 @@ const READ: usize = 16 * 1024;
 /// See the module's page.
 pub struct Bench {
     pub core: Core,
+    /// Nothing is done but what a test asks for: what the core does in one turn is to be seen.
+    pub is_stepped: bool,
     now: Now,
     clients: HashMap<Key, Client>,
 }
@@ -88,6 +90,7 @@ impl Bench {
         let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let mut bench = Bench {
             core: Core::new(config, None, ProcessFacts::default, 7, now),
+            is_stepped: false,
             now,
             clients: HashMap::new(),
         };
@@ -329,7 +332,7 @@ impl Bench {
     }
 
     fn await_deferred_responses(&mut self, key: Key) {
-        for _ in 0..5 {
+        for _ in 0..if self.is_stepped { 0 } else { 5 } {
             let busy = !self.is_closed(key) && !self.core.wants_read(key);
             if !busy || self.core.deferred() == 0 {
                 return;
@@ -338,14 +341,33 @@ impl Bench {
         }
     }
 
+    /// One turn of the jobs that wait; the clients that were to be sent something.
+    pub fn step(&mut self) -> Vec<Key> {
+        self.core.work(self.now);
+        self.act()
+    }
+
+    /// Does what the core asks for, to the last of its jobs.
     fn settle(&mut self) {
+        self.act();
+        while self.core.has_work() && !self.is_stepped {
+            self.step();
+        }
+    }
+
+    /// Does what the core asks for now; the clients that were to be sent something.
+    fn act(&mut self) -> Vec<Key> {
+        let mut flushed = Vec::new();
         loop {
             match self.core.poll_action() {
                 Some(Action::Connect(key, _)) => {
                     let broken = Broken::Io(ErrorKind::ConnectionRefused);
                     self.core.handle(key, Event::Failed(&broken), self.now);
                 }
-                Some(Action::Flush(key)) => self.take(key),
+                Some(Action::Flush(key)) => {
+                    flushed.push(key);
+                    self.take(key);
+                }
                 Some(Action::Finish(key)) => {
                     if let Some(client) = self.clients.get_mut(&key) {
                         client.shut = true;
@@ -360,8 +382,7 @@ impl Bench {
                 Some(Action::Secure(..) | Action::Resolve { .. } | Action::Store(_)) => {
                     panic!("the exchange is an address, and there is no file")
                 }
-                None if self.core.has_work() => self.core.work(self.now),
-                None => return,
+                None => return flushed,
             }
         }
     }

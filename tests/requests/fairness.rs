@@ -3,14 +3,10 @@
 use crate::requests::answers::read_answers;
 use crate::requests::bench::Bench;
 use marketd::config::Limits;
-use marketd::core::{Action, Core, Event, Service};
 use marketd::table::Key;
-use marketd::time::{Mono, Now, UnixMs};
 
-const NOW: Now = Now { mono: Mono(1_000_000), unix: UnixMs(1_700_000_000_000) };
-
-/// More requests than any share holds.
-const BATCH: usize = 3000;
+/// More requests than any share holds, and as many as are read at once.
+const BATCH: usize = 300;
 
 /// Bytes of responses in one share, and as many again for the last one.
 const SHARE: usize = 128 * 1024;
@@ -18,32 +14,10 @@ const SHARE: usize = 128 * 1024;
 /// Short responses in one share.
 const SHORT: usize = 64;
 
-fn core() -> Core {
-    Bench::new(Limits::default()).core
-}
-
-fn accept(core: &mut Core) -> Key {
-    core.accept(None, Service::Both, NOW).expect("there is room")
-}
-
-/// Takes what a connection is to be sent, all of it, as a kernel with room does.
-fn take(core: &mut Core, key: Key, got: &mut Vec<u8>) -> usize {
-    let before = got.len();
-    core.outgoing(key).each(|piece| {
-        got.extend_from_slice(piece);
-        true
-    });
-    let count = got.len() - before;
-    if count > 0 {
-        core.handle(key, Event::Sent(count), NOW);
-    }
-    count
-}
-
-fn actions(core: &mut Core) -> Vec<Action> {
-    // The exchange, which cannot be reached, is nobody's business here.
-    let all = std::iter::from_fn(|| core.poll_action());
-    all.filter(|action| !matches!(action, Action::Connect(..))).collect()
+fn stepped() -> Bench {
+    let mut bench = Bench::new(Limits::default());
+    bench.is_stepped = true;
+    bench
 }
 
 fn batch(line: &str) -> Vec<u8> {
@@ -52,24 +26,24 @@ fn batch(line: &str) -> Vec<u8> {
     batch.collect::<String>().into_bytes()
 }
 
-/// Sends a batch at once; how many responses and how many bytes each call made, to the last one.
-fn shares(core: &mut Core, line: &str, until: impl Fn(&mut Core, usize) -> bool) -> Vec<usize> {
-    let (key, mut got) = (accept(core), Vec::new());
-    let (mut sizes, mut calls) = (Vec::new(), 0);
-    core.handle(key, Event::Received(&batch(line)), NOW);
-    loop {
-        let size = take(core, key, &mut got);
-        let more = core.outgoing(key).len();
-        assert_eq!(more, 0, "{line}: {more} more bytes were made by the call that sends");
-        sizes.push(size);
-        actions(core);
-        calls += 1;
-        if !until(core, calls) || !core.has_work() {
-            break;
-        }
-        core.work(NOW);
+/// Sends a batch at once; how many bytes each call made, to the last one or so many.
+fn shares(line: &str, most: usize) -> Vec<usize> {
+    let mut bench = stepped();
+    let key = bench.connect();
+    let batch = batch(line);
+    assert_eq!(bench.send(key, &batch), batch.len());
+    let mut sizes = vec![bench.got(key).len()];
+    while sizes.len() < most && bench.core.has_work() {
+        let before = bench.got(key).len();
+        bench.step();
+        sizes.push(bench.got(key).len() - before);
     }
     sizes
+}
+
+/// How many responses a client has.
+fn responses(bench: &Bench, key: Key) -> usize {
+    read_answers(bench.got(key)).expect("they are whole").len()
 }
 
 #[test]
@@ -82,7 +56,7 @@ fn one_call_serves_at_most_a_share_of_a_pipelined_batch() {
         "GET /api/v1/nothing",
     ];
     for line in lines {
-        let sizes = shares(&mut core(), line, |_, _| true);
+        let sizes = shares(line, usize::MAX);
         let largest = sizes.iter().max().expect("there is one");
         assert!(*largest <= SHARE, "{line}: {largest} bytes in one call");
         assert!(sizes.len() >= BATCH / SHORT, "{line}: {} calls", sizes.len());
@@ -92,54 +66,43 @@ fn one_call_serves_at_most_a_share_of_a_pipelined_batch() {
 #[test]
 fn a_share_counts_what_is_made_and_not_sent() {
     // The body is made for HEAD too, and a 304 is told of a list only when the list is known.
-    let mut core = core();
-    let mut whole = Vec::new();
-    let key = accept(&mut core);
-    core.handle(key, Event::Received(b"HEAD /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"), NOW);
-    let head = take(&mut core, key, &mut whole);
-    let sizes = shares(&mut core, "HEAD /openapi.json", |_, calls| calls < 10);
+    let mut bench = stepped();
+    let key = bench.connect();
+    bench.send(key, b"HEAD /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n");
+    let head = bench.got(key).len();
+    let sizes = shares("HEAD /openapi.json", 10);
     assert!(sizes.iter().all(|size| *size <= 2 * head), "{sizes:?} of {head} bytes");
 }
 
 #[test]
 fn a_second_client_is_served_before_the_batch_of_the_first_one_is_done() {
-    let mut core = core();
-    let (greedy, mut got) = (accept(&mut core), Vec::new());
-    core.handle(greedy, Event::Received(&batch("GET /metrics")), NOW);
-    take(&mut core, greedy, &mut got);
-    let other = accept(&mut core);
-    let mut answer = Vec::new();
-    core.handle(other, Event::Received(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n"), NOW);
-    assert!(take(&mut core, other, &mut answer) > 0);
-    let before = read_answers(&got).expect("they are whole").len();
+    let mut bench = stepped();
+    let greedy = bench.connect();
+    bench.send(greedy, &batch("GET /metrics"));
+    let other = bench.connect();
+    bench.send(other, b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(!bench.got(other).is_empty());
+    let before = responses(&bench, greedy);
     assert!(before <= SHORT, "{before} of {BATCH} came before");
     // Nothing more is read from the first one, and nothing is lost.
-    assert!(!core.wants_read(greedy) && core.wants_read(other));
-    while core.has_work() {
-        core.work(NOW);
-        for action in actions(&mut core) {
-            assert_eq!(action, Action::Flush(greedy));
-        }
-        take(&mut core, greedy, &mut got);
+    assert!(!bench.core.wants_read(greedy) && bench.core.wants_read(other));
+    while bench.core.has_work() {
+        assert!(bench.step().into_iter().all(|key| key == greedy));
     }
-    assert_eq!(read_answers(&got).expect("they are whole").len(), BATCH);
-    assert!(core.wants_read(greedy), "a request that comes now is read");
+    assert_eq!(responses(&bench, greedy), BATCH);
+    assert!(bench.core.wants_read(greedy), "a request that comes now is read");
 }
 
 #[test]
 fn those_who_wait_for_their_turn_are_served_one_after_the_other() {
-    let mut core = core();
-    let keys: Vec<Key> = (0..8).map(|_| accept(&mut core)).collect();
-    let mut got = Vec::new();
-    for key in &keys {
-        core.handle(*key, Event::Received(&batch("GET /metrics")), NOW);
-        take(&mut core, *key, &mut got);
+    let mut bench = stepped();
+    let keys = [(); 8].map(|()| bench.connect());
+    for key in keys {
+        bench.send(key, &batch("GET /metrics"));
     }
     for round in 0..5 {
-        for key in &keys {
-            core.work(NOW);
-            assert_eq!(actions(&mut core), [Action::Flush(*key)], "round {round}");
-            take(&mut core, *key, &mut got);
+        for key in keys {
+            assert_eq!(bench.step(), [key], "round {round}");
         }
     }
 }
@@ -147,43 +110,36 @@ fn those_who_wait_for_their_turn_are_served_one_after_the_other() {
 #[test]
 fn metrics_wait_for_their_turn_and_keep_their_place_in_the_batch() {
     for path in ["/metrics", "/metric%73"] {
-        let mut core = core();
-        let (key, mut got) = (accept(&mut core), Vec::new());
+        let mut bench = stepped();
+        let key = bench.connect();
         let line = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
-        let all = [line("/health/live"), line(path), line("/health")].concat();
-        core.handle(key, Event::Received(all.as_bytes()), NOW);
-        take(&mut core, key, &mut got);
-        assert_eq!(read_answers(&got).expect("whole").len(), 1, "one is at hand");
-        while core.has_work() {
-            core.work(NOW);
-            take(&mut core, key, &mut got);
+        bench.send(key, [line("/health/live"), line(path), line("/health")].concat().as_bytes());
+        assert_eq!(responses(&bench, key), 1, "one is at hand");
+        while bench.core.has_work() {
+            bench.step();
         }
-        let text = String::from_utf8(got).expect("text");
+        let text = String::from_utf8_lossy(bench.got(key)).into_owned();
         let metrics = text.find("marketd_uptime").expect("metrics");
         let begins = text.match_indices("HTTP/1.1 ").map(|(at, _)| at);
         let begins: Vec<usize> = begins.collect();
         assert_eq!(begins.len(), 3);
         assert!((begins[1]..begins[2]).contains(&metrics));
-        assert!(core.wants_read(key));
+        assert!(bench.core.wants_read(key));
     }
 }
 
 #[test]
 fn one_that_leaves_while_it_waits_for_its_turn_is_let_go() {
-    let mut core = core();
-    let key = accept(&mut core);
-    core.handle(key, Event::Received(&batch("GET /health")), NOW);
-    take(&mut core, key, &mut Vec::new());
-    assert!(!core.wants_read(key), "it waits for its turn");
-    let broken = marketd::core::Broken::Io(std::io::ErrorKind::ConnectionReset);
-    core.handle(key, Event::Failed(&broken), NOW);
-    assert_eq!(actions(&mut core), [Action::Close(key)]);
-    core.closed(key);
-    while core.has_work() {
-        core.work(NOW);
-        assert_eq!(actions(&mut core), []);
+    let mut bench = stepped();
+    let key = bench.connect();
+    bench.send(key, &batch("GET /health"));
+    assert!(!bench.core.wants_read(key), "it waits for its turn");
+    bench.reset(key);
+    assert!(bench.is_closed(key));
+    while bench.core.has_work() {
+        assert_eq!(bench.step(), []);
     }
-    assert!(core.outgoing(key).is_empty());
+    assert!(bench.core.outgoing(key).is_empty());
 }
 
 #[test]
