@@ -269,50 +269,49 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_worked_is_tried_first_also_after_a_look_up() {
-        let all = ["1.1.1.1:1", "1.1.1.2:1", "1.1.1.3:1"];
+    fn the_last_that_worked_is_tried_first_and_what_failed_last() {
         let mut addresses = Addresses::of("okx.com", 443);
-        addresses.found(list(&all), at(0));
-        addresses.worked(Some(list(&all)[1]), at(1));
-        let check = |addresses: &Addresses, expected: [usize; 3]| {
-            let expected = expected.map(|at| list(&all)[at]);
-            assert_eq!(in_order(addresses), expected);
-        };
-        check(&addresses, [1, 0, 2]);
-        addresses.found(list(&[all[2], all[1], all[0]]), at(1));
-        check(&addresses, [1, 2, 0]);
-        addresses.worked("9.9.9.9:1".parse().ok(), at(1));
-        check(&addresses, [1, 2, 0]);
-        addresses.found(list(&["9.9.9.9:1"]), at(2));
-        assert_eq!(in_order(&addresses).len(), 1);
-    }
-
-    #[test]
-    fn what_failed_is_tried_last_until_it_has_answered_well() {
-        let all = list(&["1.1.1.1:1", "1.1.1.2:1", "1.1.1.3:1"]);
-        let mut addresses = Addresses::of("okx.com", 443);
-        addresses.found(all.clone(), at(0));
-        let check = |addresses: &Addresses, expected: &[usize]| {
-            let expected: Vec<_> = expected.iter().map(|at| all[*at]).collect();
-            assert_eq!(in_order(addresses), expected);
-        };
-        assert!(addresses.failed(Some(all[0]), at(1).mono, at(2)));
-        check(&addresses, &[1, 2, 0]);
-        // Whatever the order of the name server.
-        addresses.found(vec![all[0], all[1], all[2]], at(3));
-        check(&addresses, &[1, 2, 0]);
-        assert!(addresses.failed(Some(all[1]), at(3).mono, at(4)));
-        check(&addresses, &[2, 0, 1]);
-        assert!(addresses.failed(Some(all[2]), at(4).mono, at(5)));
-        assert!(!addresses.has_good());
-        check(&addresses, &[0, 1, 2]);
-        addresses.worked(Some(all[1]), at(6));
-        check(&addresses, &[1, 0, 2]);
-        // It answered well after what has failed was begun.
-        assert!(!addresses.failed(Some(all[1]), at(5).mono, at(7)));
-        check(&addresses, &[1, 0, 2]);
-        let new: SocketAddr = "1.1.1.9:1".parse().expect("an address");
-        addresses.found(vec![all[0], new], at(8));
-        assert_eq!(in_order(&addresses), [new, all[0]]);
+        // The second, what happens to which addresses, and their order then. A bad one has a `!`. What fails began
+        // two seconds earlier; it is `late` if the address is not at fault.
+        for step in [
+            "0 found 1 2 3 | 1 2 3",
+            "1 worked 2 | 2 1 3",
+            "1 found 3 2 1 | 2 3 1",
+            "1 worked 9 | 2 3 1",
+            "2 found 9 | 9",
+            "3 found 1 2 3 | 1 2 3",
+            "4 failed 1 | 2 3 1!",
+            // Whatever the order of the name server.
+            "5 found 1 2 3 | 2 3 1!",
+            "6 failed 2 | 3 1! 2!",
+            "7 failed 3 | 1! 2! 3!",
+            "8 worked 2 | 2 1! 3!",
+            // It answered well after what has failed was begun.
+            "9 late 2 | 2 1! 3!",
+            "10 found 1 9 | 9 1!",
+        ] {
+            let (event, expected) = step.split_once(" | ").expect("an event and an order");
+            let words: Vec<&str> = event.split(' ').collect();
+            let [second, what, ref names @ ..] = words[..] else { panic!("{step}") };
+            let second = second.parse().expect("a second");
+            let named = |name: &&str| format!("1.1.1.{name}:1").parse().expect("an address");
+            let named: Vec<SocketAddr> = names.iter().map(named).collect();
+            match what {
+                "found" => addresses.found(named, at(second)),
+                "worked" => addresses.worked(Some(named[0]), at(second)),
+                _ => {
+                    let is_at_fault =
+                        addresses.failed(Some(named[0]), at(second - 2).mono, at(second));
+                    assert_eq!(is_at_fault, what == "failed", "{step}");
+                }
+            }
+            let shown = |it: &Address| {
+                let bad = if addresses.is_good(Some(it.at)) { "" } else { "!" };
+                format!("{it}{bad}", it = it.at.ip().to_string().replace("1.1.1.", ""))
+            };
+            let shown: Vec<String> = addresses.list.iter().map(shown).collect();
+            assert_eq!(shown.join(" "), expected, "{step}");
+            assert_eq!(addresses.has_good(), shown.iter().any(|it| !it.ends_with('!')), "{step}");
+        }
     }
 }

@@ -8,7 +8,8 @@ use crate::exchange::{Call, Dialect, ReadError};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketInfo, Ticker};
 
-/// Exchange, call (and status, if it is another one than 200), what is read ([`shown`]), and the body without `^`.
+/// Exchange, call (and status, if it is another one than 200; or the id, and the assets of its market), what is read
+/// ([`shown`]), and the body without `^`.
 const BODIES: &str = r#"
 # What no recording shows.
 binance | tickers | X last=1 | [{"symbol":"X","lastPrice":"1","closeTime":"soon"}]
@@ -118,6 +119,12 @@ named | markets | XBT BTC/KRW open candleId=XBT_KRW; ETH ETH/KRW open candleId=E
 named | tickers | XBT last=1 time=1795358368485; ETH last=2 time=1795358368485 | {"status":"0000","data":{"XBT":{"closing_price":"1"},"date":"1795358368485","ETH":{"closing_price":"2"}}}
 assets | 1d | 0 1 4 0.5 2.5 0 | [[0,1,4,0.5,2.50]]
 assets | markets | XBT BTC/USD open pricePlaces=2 taker=0.002; ETH ETH/USD open pricePlaces=2 taker=0.001 | [{"name":"XBT"},{"name":"ETH","fee":"0.001"}]
+# Members may be named after the assets of the market, by the exchange's own names, and after no other asset.
+assets | ticker xbtusd BTC USD | xbtusd last=64000.5 askVolume=0.5 baseVolume=12.3 quoteVolume=1234567890.123456789012345 time=1715769425000 | {"last":"64000.5","volume":{"XBT":"12.30","USD":"1234567890.123456789012345","timestamp":1715769425000}}
+assets | ticker xbtusd BTC USD | xbtusd last=64000.5 askVolume=0.5 baseVolume=1 quoteVolume=2 time=1715769425000 | {"last":"64000.5","volume":{"usd":"2","xbt":"1","timestamp":1715769425000}}
+assets | ticker xbtusd BTC USD | xbtusd last=64000.5 askVolume=0.5 time=1715769425000 | {"last":"64000.5","volume":{"BTC":"1","ETH":"2","{base}x":"3","timestamp":1715769425000}}
+assets | ticker xbtusd ETH EUR | xbtusd last=64000.5 askVolume=0.5 time=1715769425000 | {"last":"64000.5","volume":{"XBT":"12.30","USD":"1234567890.123456789012345","timestamp":1715769425000}}
+assets | ticker xbtusd | xbtusd last=64000.5 askVolume=0.5 time=1715769425000 | {"last":"64000.5","volume":{"XBT":"12.30","USD":"1234567890.123456789012345","timestamp":1715769425000}}
 # A bad ticker is rejected alone. The last price of a market without trades is no fault.
 binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},7,{"symbol":"B","lastPrice":"2"}]
 binance | tickers | A last=1; B last=2; ?: ticker WrongType | [{"symbol":"A","lastPrice":"1"},null,{"symbol":"B","lastPrice":"2"}]
@@ -228,8 +235,10 @@ fn shown(notes: &Notes, end: &Result<(), ReadError>) -> String {
 }
 
 /// What is read of the answer to a call in the words of [`BODIES`].
-pub(super) fn reads(dialect: &'static Dialect, call: &str, body: &str) -> String {
-    let (call, word) = call.split_once(' ').unwrap_or((call, "200"));
+pub(super) fn reads(dialect: &'static Dialect, call: &'static str, body: &str) -> String {
+    let mut words = call.split(' ');
+    let (call, word) = (words.next().expect("a call"), words.next().unwrap_or("200"));
+    let assets = words.next().zip(words.next()).map(|(base, quote)| [base, quote]);
     let interval = Stored::ALL.into_iter().find(|it| it.name() == call);
     let call = match call {
         "tickers" => Call::Tickers,
@@ -239,7 +248,7 @@ pub(super) fn reads(dialect: &'static Dialect, call: &str, body: &str) -> String
         "markets" => Call::Markets { named: &[] },
         _ => candles(interval.expect("a call"), 0, 0, 0),
     };
-    let (notes, end) = read(dialect, &call, body, word.parse().unwrap_or(200));
+    let (notes, end) = read(dialect, &call, body, word.parse().unwrap_or(200), assets);
     shown(&notes, &end)
 }
 

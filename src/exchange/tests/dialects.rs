@@ -80,7 +80,7 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
     let dialect = Dialect::for_source(&source).expect("a sound dialect");
     let call = Call::Markets { named: &source.symbols };
     assert_eq!(dialect.target(&call, None), "/v1/common/timestamp");
-    let (notes, end) = read(dialect, &call, r#"{"status":"ok","data":1629715504949}"#, 200);
+    let (notes, end) = read(dialect, &call, r#"{"status":"ok","data":1629715504949}"#, 200, None);
     assert_eq!((end, notes.times.len()), (Ok(()), 0));
     let market = |at: usize| (&*notes.markets[at].ticker_id, &*notes.markets[at].base);
     assert_eq!([market(0), market(1)], [("btcusdt", "BTC"), ("gtcusdt", "GAMECOM")]);

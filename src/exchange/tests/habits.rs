@@ -3,7 +3,6 @@
 
 use super::testing::Notes;
 use crate::exchange::{Call, Dialect, NextPage, ReadError, Reading};
-use crate::time::UnixMs;
 use std::sync::LazyLock;
 
 fn dialect(text: &str) -> &'static Dialect {
@@ -82,33 +81,6 @@ pub(super) static ASSETS: LazyLock<&Dialect> = LazyLock::new(|| {
     }"#,
     )
 });
-
-#[test]
-fn members_may_be_named_after_the_assets_of_a_market() {
-    let check = |body: &str, assets: Option<[&'static str; 2]>, expected: [Option<&str>; 2]| {
-        let mut notes = Notes { assets, ..Notes::default() };
-        let mut reading = Reading::new(&ASSETS, &Call::Ticker { id: "xbtusd" }, 1000);
-        assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
-        assert_eq!((reading.finish(200), &notes.rejected[..]), (Ok(()), &[][..]), "{body}");
-        let (_, ticker) = &notes.tickers[0];
-        let shown = |it: &Option<crate::decimal::Decimal>| it.as_ref().map(ToString::to_string);
-        let volumes = [shown(&ticker.base_volume), shown(&ticker.quote_volume)];
-        assert_eq!(volumes, expected.map(|it| it.map(str::to_owned)), "{body}");
-        assert_eq!(ticker.timestamp, Some(UnixMs(1_715_769_425_000)));
-        assert_eq!(shown(&ticker.ask_volume), Some("0.5".into()));
-    };
-    let body = |names: &str| {
-        format!(r#"{{"last":"64000.5","volume":{{{names},"timestamp":1715769425000}}}}"#)
-    };
-    let bitcoin = Some(["BTC", "USD"]);
-    let both = body(r#""XBT":"12.30","USD":"1234567890.123456789012345""#);
-    check(&both, bitcoin, [Some("12.3"), Some("1234567890.123456789012345")]);
-    check(&body(r#""usd":"2","xbt":"1""#), bitcoin, [Some("1"), Some("2")]);
-    // It is named by the exchange's own name, and another market's asset is none of it.
-    check(&body(r#""BTC":"1","ETH":"2","{base}x":"3""#), bitcoin, [None, None]);
-    check(&both, Some(["ETH", "EUR"]), [None, None]);
-    check(&both, None, [None, None]);
-}
 
 /// A list by a cursor, and tickers by the number of a page.
 const PAGED: &str = r#"{

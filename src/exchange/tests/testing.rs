@@ -80,9 +80,10 @@ pub(in crate::exchange) fn read(
     call: &Call<'_>,
     body: &str,
     status: u16,
+    assets: Option<[&'static str; 2]>,
 ) -> (Notes, Result<(), ReadError>) {
     let pieces = |split: &[&[u8]]| {
-        let mut notes = Notes::default();
+        let mut notes = Notes { assets, ..Notes::default() };
         let mut reading = Reading::new(dialect, call, ITEM_BYTES);
         for piece in split {
             // What finish says, counts: it knows of every error before.
