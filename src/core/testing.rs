@@ -1,7 +1,8 @@
-//! Helpers for the tests of this layer: a core's state, markets that are listed, requests.
+//! Helpers for the tests of this layer: a core's state, markets that are listed, requests, and an exchange.
 
 use crate::config::{Config, Limits, SourceConfig};
 use crate::core::{Context, Status};
+use crate::demo::Demo;
 use crate::http::{Request, parse};
 use crate::market::testing::info;
 use crate::market::{Catalog, Market, SourceId};
@@ -48,4 +49,44 @@ pub fn request(raw: &[u8]) -> Request<'_> {
         Ok(Some((request, _))) => request,
         other => panic!("{other:?}"),
     }
+}
+
+/// What becomes of those who connect to an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    Serves,
+    Closes,
+    Resets,
+    /// Answers this, or nothing, and keeps the connection.
+    Answers(&'static str),
+    /// Answers requests for these paths with that, and serves all others.
+    ServesExcept(&'static str, &'static str),
+    /// Nobody is there.
+    Rejects,
+    /// Nothing comes back.
+    Swallows,
+}
+
+/// An exchange that answers nothing.
+pub const HANGS: Manner = Manner::Answers("");
+
+/// The target of a request.
+pub fn target(request: &[u8]) -> &str {
+    let text = std::str::from_utf8(request).expect("a request is a text");
+    text.split(' ').nth(1).expect("a request has a target")
+}
+
+/// The response of the demo exchange for this target, after its body was changed.
+pub fn answer(
+    demo: &Demo,
+    target: &str,
+    now: UnixMs,
+    change: impl FnOnce(Vec<u8>) -> Vec<u8>,
+) -> Vec<u8> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut body = Vec::new();
+    demo.respond(path.as_bytes(), query.as_bytes(), now, &mut body);
+    let body = change(body);
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), &body].concat()
 }

@@ -2,6 +2,7 @@
 //! and whose name server may be.
 
 use crate::config::{Config, Poll, SourceConfig, Url};
+use crate::core::testing::{HANGS, Manner, answer, target};
 use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved, SourceState};
 use crate::demo::Demo;
 use crate::interval::Stored;
@@ -24,23 +25,6 @@ const A: &str = "1.1.1.1:80";
 const B: &str = "1.1.1.2:80";
 const C: &str = "[::3]:80";
 
-/// What becomes of those who connect to an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    Serves,
-    Closes,
-    Resets,
-    /// Answers this, or nothing, and keeps the connection.
-    Answers(&'static str),
-    /// Answers requests for these paths with that, and serves all others.
-    ServesExcept(&'static str, &'static str),
-    /// Nobody is there.
-    Rejects,
-    /// Nothing comes back.
-    Swallows,
-}
-
-const HANGS: Manner = Manner::Answers("");
 const FAILS: Manner = Manner::Answers(FAILURE);
 const FAILURE: &str = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
 
@@ -74,7 +58,6 @@ struct World {
     excepted: usize,
     /// Markets that the exchange has besides its own: more than are applied at once.
     more: usize,
-    is_proxied: bool,
 }
 
 struct Conn {
@@ -88,21 +71,34 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
+/// The source of this exchange, through the proxy at this host, if any.
+fn source(url: &str, proxy: Option<&str>) -> SourceConfig {
+    let parsed = |url: &str| Url::parse(url).expect("well-formed");
+    let proxy = proxy.map(|host| parsed(&format!("http://{host}")));
+    SourceConfig { url: Some(parsed(url)), proxy, ..SourceConfig::new("binance") }
+}
+
 impl World {
     fn new(manners: &[(&str, Manner)], names: &[&str], proxy: Option<&str>, poll_ms: u64) -> World {
         let source = SourceConfig {
-            url: Url::parse("http://a.com").ok(),
-            proxy: proxy.map(|host| Url {
-                scheme: "http",
-                host: host.to_string(),
-                port: 80,
-                ..Url::default()
-            }),
             poll: Poll::Every(Duration::from_millis(poll_ms)),
             timeout: Duration::from_millis(TIMEOUT_MS.min(3 * poll_ms)),
-            ..SourceConfig::new("binance")
+            ..source("http://a.com", proxy)
         };
-        let config = Config { sources: vec![source], ..Config::default() };
+        World::of(Config { sources: vec![source], ..Config::default() }, manners, names)
+    }
+
+    /// One whose source has a single connection to an exchange of this manner, under a numeric address or a name
+    /// that is never found.
+    fn single(url: &str, proxy: Option<&str>, at: &str, manner: Manner) -> World {
+        let mut config = Config { sources: vec![source(url, proxy)], ..Config::default() };
+        config.limits.connections_per_source = 1;
+        let mut world = World::of(config, &[(at, manner)], &[]);
+        world.name_ms = 1_000_000;
+        world
+    }
+
+    fn of(config: Config, manners: &[(&str, Manner)], names: &[&str]) -> World {
         let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_790_000_001_000) };
         let mut world = World {
             core: Core::new(config, None, ProcessFacts::default, 1, now),
@@ -117,7 +113,6 @@ impl World {
             connects: Vec::new(),
             excepted: 0,
             more: 0,
-            is_proxied: proxy.is_some(),
         };
         world.lead_to(names);
         world
@@ -145,6 +140,19 @@ impl World {
 
     fn errors(&self) -> u64 {
         self.core.cx.stats.sources[0].errors
+    }
+
+    /// The error of the next poll that fails.
+    #[track_caller]
+    fn next_error(&mut self) -> &str {
+        let (before, until) = (self.errors(), self.ms + 400_000);
+        while self.errors() == before {
+            assert!(self.ms < until, "no poll fails");
+            self.run(STEP_MS);
+        }
+        let status = &self.core.cx.stats.sources[0];
+        assert!([SourceState::Backoff, SourceState::Down].contains(&status.state));
+        status.last_error.as_deref().expect("it has failed")
     }
 
     /// Milliseconds since quotes last came.
@@ -175,7 +183,9 @@ impl World {
         for _ in 0..1000 {
             match self.core.poll_action() {
                 Some(Action::Resolve(look_up)) => {
-                    assert_eq!(look_up.host, if self.is_proxied { "proxy.corp" } else { "a.com" });
+                    let source = &self.core.cx.config.sources[0];
+                    let url = source.proxy.as_ref().or(source.url.as_ref());
+                    assert_eq!(Some(&look_up.host), url.map(|it| &it.host));
                     self.look_ups.push((self.ms + self.name_ms, look_up));
                     self.looked_up += 1;
                     assert_eq!(self.look_ups.len(), 1, "one at a time");
@@ -186,6 +196,8 @@ impl World {
                     self.conns.remove(&key);
                     self.core.closed(key);
                 }
+                // A peer that hangs never takes part in TLS.
+                Some(Action::Secure(..)) => {}
                 Some(other) => panic!("{other:?}"),
                 None if self.core.has_work() => {
                     self.core.work(self.now());
@@ -208,7 +220,11 @@ impl World {
             }
             _ => {}
         }
-        let conn = Conn { address: to, last_word: None, has_tunnel: !self.is_proxied };
+        let conn = Conn {
+            address: to,
+            last_word: None,
+            has_tunnel: self.core.cx.config.sources[0].proxy.is_none(),
+        };
         self.conns.insert(key, conn);
         self.core.handle(key, Event::Connected, self.now());
         self.pump(key);
@@ -222,56 +238,45 @@ impl World {
             let Some(conn) = self.conns.get_mut(&key).filter(|_| !sent.is_empty()) else { return };
             self.core.handle(key, Event::Sent(sent.len()), now);
             let answer = match self.manners[&conn.address] {
-                _ if conn.last_word.is_some() => conn.last_word.unwrap_or_default(),
+                _ if conn.last_word.is_some() => conn.last_word.unwrap_or_default().into(),
                 Manner::Serves if !conn.has_tunnel => {
                     conn.has_tunnel = true;
-                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".into()
                 }
                 Manner::ServesExcept(path, answer) if sent[4..].starts_with(path.as_bytes()) => {
                     self.excepted += 1;
-                    answer
+                    answer.into()
                 }
                 Manner::Serves | Manner::ServesExcept(..) => {
-                    self.serve(key, &sent);
-                    continue;
+                    answer(&self.demo, target(&sent), now.unix, |body| self.add_markets(body))
                 }
-                Manner::Answers(text) => text,
+                Manner::Answers(text) => text.into(),
                 Manner::Closes => return self.core.handle(key, Event::Eof, now),
                 Manner::Resets => {
                     let why = Broken::Io(ErrorKind::ConnectionReset);
                     return self.core.handle(key, Event::Failed(&why), now);
                 }
-                Manner::Rejects | Manner::Swallows => "",
+                Manner::Rejects | Manner::Swallows => Vec::new(),
             };
             if answer.is_empty() {
                 return;
             }
-            self.core.handle(key, Event::Received(answer.as_bytes()), now);
+            self.core.handle(key, Event::Received(&answer), now);
         }
     }
 
-    fn serve(&mut self, key: Key, request: &[u8]) {
-        let text = String::from_utf8_lossy(request);
-        let target = text.split(' ').nth(1).expect("a request has a target");
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let (mut body, now) = (Vec::new(), self.now());
-        self.demo.respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
-        self.add_markets(&mut body);
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-        self.core.handle(key, Event::Received(&[head.as_bytes(), &body].concat()), now);
-    }
-
     /// Adds further markets to a list, or their tickers to those of all.
-    fn add_markets(&self, body: &mut Vec<u8>) {
-        let text = String::from_utf8_lossy(body).into_owned();
+    fn add_markets(&self, body: Vec<u8>) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&body).into_owned();
         let begin = "{\"symbol\":\"BTCUSDT\"";
         if let Some((before, rest)) = text.split_once(begin)
             && let Some((item, behind)) = rest.split_once(",{\"symbol\":")
         {
             let of = |name: &str| format!("{begin}{item},").replace("BTC", name);
             let more: String = (0..self.more).map(|at| of(&format!("M{at}"))).collect();
-            *body = format!("{before}{more}{begin}{item},{{\"symbol\":{behind}").into_bytes();
+            return format!("{before}{more}{begin}{item},{{\"symbol\":{behind}").into_bytes();
         }
+        body
     }
 
     /// On the connections that stand now, this comes in answer to a request, or nothing.
@@ -546,4 +551,89 @@ fn what_is_not_an_answer_is_told_as_what_it_is() {
         "status 400: refused: Invalid symbol (-1121)",
     );
     check("HTTP/1.1 503 No\r\nContent-Length: 11\r\n\r\n<html>Busy!", "quotes: status 503");
+}
+
+#[test]
+fn a_step_that_never_ends_is_told_as_such() {
+    let hosts = ["https://1.1.1.1", "https://a.com"];
+    for (url, proxy, at, manner, expected) in [
+        (hosts[0], None, "1.1.1.1:443", Manner::Swallows, "cannot connect"),
+        (hosts[0], None, "1.1.1.1:443", HANGS, "TLS handshake"),
+        (hosts[0], Some("1.1.1.9"), "1.1.1.9:80", Manner::Swallows, "cannot connect to the proxy"),
+        (hosts[0], Some("1.1.1.9"), "1.1.1.9:80", HANGS, "no tunnel through the proxy"),
+        (hosts[1], None, A, HANGS, "cannot resolve a.com"),
+    ] {
+        let expected = format!("market list: {expected}: no answer in time");
+        assert_eq!(World::single(url, proxy, at, manner).next_error(), expected);
+    }
+}
+
+#[test]
+fn an_address_written_as_one_is_never_looked_up() {
+    let mut world = World::single("http://[::3]:81", None, "[::3]:81", Manner::Rejects);
+    for _ in 0..3 {
+        let told = world.next_error();
+        assert_eq!(told, "market list: cannot connect: connection refused");
+        world.run(400_000);
+    }
+    assert_eq!(world.looked_up, 0);
+}
+
+#[test]
+fn a_neighbour_of_a_source_that_ends_by_a_reload_is_polled_at_once() {
+    let mut world = World::single("http://1.1.1.1", None, A, Manner::Swallows);
+    world.act();
+    assert_eq!(world.connects.len(), 1);
+    let mut config = world.core.cx.config.clone();
+    let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
+    config.sources.push(other.clone());
+    for _ in 0..2 {
+        let now = world.now();
+        world.core.reconfigure(config.clone(), Vec::new(), || (), now).expect("sound");
+        world.core.handle_timeout(now);
+        config.sources = vec![other.clone()];
+    }
+    world.act();
+    assert_eq!(world.core.cx.stats.running().count(), 1);
+    assert_eq!(world.connects.len(), 2);
+}
+
+/// A list of blanks in gzip: 200 KB in 200 bytes.
+fn packed() -> Vec<u8> {
+    use std::io::Write;
+    let body = format!("{{\"serverTime\":1,{}\"symbols\":[]}}", " ".repeat(200_000));
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    encoder.write_all(body.as_bytes()).expect("a vector");
+    encoder.finish().expect("a vector")
+}
+
+#[test]
+fn nothing_more_is_read_until_what_came_is_unpacked() {
+    let mut world = World::single("http://1.1.1.1", None, A, HANGS);
+    world.act();
+    let key = *world.conns.keys().next().expect("it is connected");
+    let (packed, now) = (packed(), world.now());
+    let (first, last) = packed.split_at(packed.len() - 8);
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        packed.len()
+    );
+    let core = &mut world.core;
+    core.handle(key, Event::Received(&[head.as_bytes(), first].concat()), now);
+    let mut slices = 0;
+    while core.has_work() {
+        assert!(!core.wants_read(key));
+        assert_eq!(core.poll_action(), None);
+        core.work(now);
+        slices += 1;
+    }
+    assert!(slices >= 200_000 / (64 * 1024), "{slices}");
+    assert!(core.wants_read(key));
+    assert_eq!((core.poll_action(), core.poll_action()), (Some(Action::Flush(key)), None));
+    // The last bytes complete the list. A list without a market is an error.
+    assert_eq!(core.cx.stats.sources[0].errors, 0);
+    core.handle(key, Event::Received(last), now);
+    world.act();
+    assert_eq!(world.errors(), 1);
+    assert!(!world.core.has_work());
 }

@@ -1,11 +1,12 @@
 //! The faults that leave a cluster half-dead, and how soon it is whole again. Every second, the world looks
 //! at what all nodes have spent in the minute before.
 
-use super::{Exchanges, SOURCES, STEP_MS, World};
+use super::{BANS, BLOCKS, SOURCES, STEP_MS, World};
 use crate::config::SourceConfig;
 use crate::core::cluster::link::EntryId;
 use crate::core::cluster::tests::model::Model;
 use crate::core::stats::SourceState;
+use crate::core::testing::{HANGS, Manner};
 use crate::interval::Stored;
 use crate::market::{Lookup, SeriesKey, SourceId};
 use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
@@ -173,12 +174,12 @@ fn a_source_that_others_lack_stays_where_it_is() {
 
 #[test]
 fn a_collector_that_does_not_reach_its_exchange_hands_it_over_once_and_then_rarely() {
-    for refuses in [Exchanges::Away, Exchanges::Blocking, Exchanges::Silent] {
+    for refuses in [Manner::Rejects, BLOCKS, HANGS] {
         let mut world = World::settled(3);
         let epochs = |world: &World| (0..3).map(|source| world.epoch(source)).sum::<u64>();
         let old = world.collectors(0)[0];
         world.node(old).exchanges = refuses;
-        world.run(if refuses == Exchanges::Silent { 24_000 } else { 14_000 });
+        world.run(if refuses == HANGS { 24_000 } else { 14_000 });
         world.ends_with_one_collector_each();
         assert_ne!(world.collectors(0), [old]);
         for _ in 0..30 {
@@ -194,7 +195,7 @@ fn a_collector_that_does_not_reach_its_exchange_hands_it_over_once_and_then_rare
         (0..3).for_each(|at| world.node(at).exchanges = refuses);
         world.run_in_steps(600_000, 100);
         assert!(world.epoch(0) - before < 10, "{refuses:?} {}", world.epoch(0) - before);
-        (0..3).for_each(|at| world.node(at).exchanges = Exchanges::Serving);
+        (0..3).for_each(|at| world.node(at).exchanges = Manner::Serves);
         world.comes_together(60_000, 3100);
     }
 }
@@ -316,7 +317,7 @@ fn a_source_that_ends_while_its_lease_is_taken_is_let_go() {
 #[test]
 fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_cannot_get() {
     let mut world = World::charted();
-    (0..2).for_each(|at| world.node(at).exchanges = Exchanges::Away);
+    (0..2).for_each(|at| world.node(at).exchanges = Manner::Rejects);
     let follower = world.follower();
     world.ask(follower, "BTC/USDT", 2000);
     let asked = |world: &World| world.model.streams["{test}:one:ask"].len();
@@ -329,7 +330,7 @@ fn a_follower_asks_again_only_after_a_while_for_candles_that_its_collector_canno
 fn candles_that_the_exchange_may_still_revise_are_final_at_no_node() {
     let mut world = World::charted();
     let newest = Stored::M1.slot_of(world.now().unix) - 1;
-    (0..2).for_each(|at| world.node(at).exchanges = Exchanges::Away);
+    (0..2).for_each(|at| world.node(at).exchanges = Manner::Rejects);
     world.run_in_steps(300_000, 50);
     let follower = world.follower();
     let key = world.ask(follower, "BTC/USDT", 60);
@@ -392,7 +393,7 @@ fn no_other_node_and_no_reply_is_late_before_what_came_during_a_pause_is_read() 
 #[test]
 fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwards() {
     let mut world = World::settled(1);
-    world.node(0).exchanges = Exchanges::Banning;
+    world.node(0).exchanges = BANS;
     world.run(2000);
     world.add(1);
     world.run(12_000);
@@ -412,7 +413,7 @@ fn a_ban_does_not_matter_while_another_node_collects_and_is_known_again_afterwar
 fn a_node_without_a_list_follows_again_if_it_was_alone_when_the_list_came() {
     let mut world = World::settled(1);
     world.add(1);
-    (world.node(1).exchanges, world.node(1).is_cut) = (Exchanges::Away, true);
+    (world.node(1).exchanges, world.node(1).is_cut) = (Manner::Rejects, true);
     world.run(15_000);
     world.node(1).is_cut = false;
     world.run(5000);

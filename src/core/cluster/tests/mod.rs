@@ -7,6 +7,7 @@ mod model;
 
 use crate::config::{ClusterConfig, Config, Poll, SourceConfig, Url};
 use crate::core::stats::ClusterStatus;
+use crate::core::testing::{Manner, answer, target};
 use crate::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use crate::demo::Demo;
 use crate::interval::Stored;
@@ -51,26 +52,20 @@ impl Wire {
     }
 }
 
-/// What a node gets from the exchanges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exchanges {
-    Serving,
-    /// They cannot be reached.
-    Away,
-    /// They have banned the node for a while.
-    Banning,
-    /// They do not serve the country of the node.
-    Blocking,
-    /// They answer nothing.
-    Silent,
-}
+/// The exchanges have banned a node for a while.
+const BANS: Manner =
+    Manner::Answers("HTTP/1.1 418 No\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n");
+
+/// The exchanges do not serve the country of a node.
+const BLOCKS: Manner = Manner::Answers("HTTP/1.1 451 No\r\nContent-Length: 0\r\n\r\n");
 
 struct Node {
     core: Core,
     wires: HashMap<Key, Wire>,
     is_paused: bool,
     is_cut: bool,
-    exchanges: Exchanges,
+    /// What it gets from the exchanges.
+    exchanges: Manner,
     /// By how much its wall clock is ahead.
     skew_ms: i64,
     /// How many microseconds its monotonic clock loses in each millisecond, and how many it has lost.
@@ -203,7 +198,7 @@ impl World {
             wires: HashMap::new(),
             is_paused: false,
             is_cut: false,
-            exchanges: Exchanges::Serving,
+            exchanges: Manner::Serves,
             skew_ms: 0,
             drift_us: 0,
             lost_us: 0,
@@ -300,7 +295,7 @@ impl World {
                     let why = Broken::Io(ErrorKind::ConnectionRefused);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
-                if engine.is_none() && node.exchanges == Exchanges::Away {
+                if engine.is_none() && node.exchanges == Manner::Rejects {
                     let why = Broken::Io(ErrorKind::HostUnreachable);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
@@ -323,11 +318,7 @@ impl World {
     fn pump(&mut self, at: usize, key: Key, node: &mut Node) {
         let now = self.now_of(node);
         loop {
-            let mut bytes = Vec::new();
-            node.core.outgoing(key).each(|piece| {
-                bytes.extend_from_slice(piece);
-                true
-            });
+            let bytes = node.core.outgoing(key).to_vec();
             let Some(wire) = node.wires.get_mut(&key).filter(|_| !bytes.is_empty()) else { break };
             wire.bytes.extend_from_slice(&bytes);
             node.core.handle(key, Event::Sent(bytes.len()), now);
@@ -379,42 +370,26 @@ impl World {
 
     /// The exchange answers at once.
     fn exchange(&mut self, at: usize, key: Key, node: &mut Node) {
-        let now = self.now();
-        let Some(wire) = node.wires.get_mut(&key) else { return };
-        let text = String::from_utf8_lossy(&wire.bytes).into_owned();
-        if !text.ends_with("\r\n\r\n") {
-            return;
-        }
-        wire.bytes.clear();
-        let target = text.split(' ').nth(1).expect("a request has a target");
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let (source, path) = path[1..].split_once('/').expect("the base path is the source");
-        if path.ends_with("24hr") {
+        let (now, unix) = (self.now_of(node), self.now().unix);
+        let wire = node.wires.get_mut(&key).filter(|it| it.bytes.ends_with(b"\r\n\r\n"));
+        let Some(wire) = wire else { return };
+        let request = std::mem::take(&mut wire.bytes);
+        let target = target(&request);
+        let source = target[1..].split('/').next().expect("the base path is the source");
+        if target.contains("24hr") {
             self.polls.push((self.ms, source.to_string(), at));
         }
-        match node.exchanges {
-            Exchanges::Serving => {}
-            Exchanges::Away => return node.core.handle(key, Event::Eof, self.now_of(node)),
-            Exchanges::Banning => {
-                let reply = b"HTTP/1.1 418 No\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n";
-                return node.core.handle(key, Event::Received(reply), self.now_of(node));
+        let reply = match node.exchanges {
+            Manner::Serves => {
+                let shown = |body| without(body, self.hidden);
+                answer(&self.demo, &target[1 + source.len()..], unix, shown)
             }
-            Exchanges::Blocking => {
-                let reply = b"HTTP/1.1 451 No\r\nContent-Length: 0\r\n\r\n";
-                return node.core.handle(key, Event::Received(reply), self.now_of(node));
-            }
-            Exchanges::Silent => return,
+            Manner::Answers(text) => text.into(),
+            _ => return node.core.handle(key, Event::Eof, now),
+        };
+        if !reply.is_empty() {
+            node.core.handle(key, Event::Received(&reply), now);
         }
-        let mut body = Vec::new();
-        let path = format!("/{path}");
-        self.demo.respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
-        let now = self.now_of(node);
-        if !self.hidden.is_empty() {
-            body = without(&body, self.hidden);
-        }
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-        let reply = [head.as_bytes(), &body].concat();
-        node.core.handle(key, Event::Received(&reply), now);
     }
 
     /// The nodes that collect a source, as they see it.
@@ -520,14 +495,10 @@ impl World {
         let core = &mut self.node(at).core;
         let client = core.accept(None, Service::Api, now).expect("there is room");
         core.handle(client, Event::Received(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"), now);
-        let mut text = String::new();
-        core.outgoing(client).each(|piece| {
-            text.push_str(&String::from_utf8_lossy(piece));
-            true
-        });
-        core.handle(client, Event::Sent(text.len()), now);
+        let bytes = core.outgoing(client).to_vec();
+        core.handle(client, Event::Sent(bytes.len()), now);
         core.handle(client, Event::Eof, now);
-        text
+        String::from_utf8(bytes).expect("a text")
     }
 
     /// What a node does for a source.
@@ -579,8 +550,11 @@ impl World {
 }
 
 /// A body without what it says of these markets.
-fn without(body: &[u8], markets: &[&str]) -> Vec<u8> {
-    let mut body: Value = serde_json::from_slice(body).expect("the demo speaks JSON");
+fn without(body: Vec<u8>, markets: &[&str]) -> Vec<u8> {
+    if markets.is_empty() {
+        return body;
+    }
+    let mut body: Value = serde_json::from_slice(&body).expect("the demo speaks JSON");
     let is_shown = |it: &Value| !it["symbol"].as_str().is_some_and(|it| markets.contains(&it));
     match body.get("symbols").is_some() {
         true => &mut body["symbols"],
