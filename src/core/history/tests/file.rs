@@ -26,8 +26,7 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
 
 #[test]
 fn a_load_is_awaited_as_long_as_it_may_bring_something_and_tried_again_if_it_fails() {
-    let mut bench = Bench::unopened(|_| {});
-    bench.open();
+    let mut bench = Bench::loading(|_| {});
     assert_eq!(bench.history.load_stage(), 2);
     let key = bench.key("BTC/USDT");
     bench.head("BTC/USDT", ago(50, 0));
@@ -68,8 +67,7 @@ fn a_load_is_awaited_as_long_as_it_may_bring_something_and_tried_again_if_it_fai
 
 #[test]
 fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
-    let mut bench = Bench::unopened(|_| {});
-    bench.open();
+    let mut bench = Bench::loading(|_| {});
     bench.recall_source();
     bench.loaded();
     assert_eq!(bench.history.load_stage(), 2, "another load is under way");
@@ -102,8 +100,7 @@ fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
 
 #[test]
 fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_written_from_memory() {
-    let mut bench = Bench::unopened(|config| config.history.m1.keep = 1_000_000);
-    bench.open();
+    let mut bench = Bench::loading(|config| config.history.m1.keep = 1_000_000);
     bench.loaded();
     let key = bench.btc();
     let full = PENDING as i64;

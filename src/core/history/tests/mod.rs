@@ -40,8 +40,7 @@ struct Bench {
 impl Bench {
     /// A history whose file is open and empty.
     fn new() -> Bench {
-        let mut bench = Bench::unopened(|_| {});
-        bench.open();
+        let mut bench = Bench::loading(|_| {});
         bench.loaded();
         bench
     }
@@ -53,7 +52,8 @@ impl Bench {
         (bench, key)
     }
 
-    fn unopened(set: impl FnOnce(&mut Config)) -> Bench {
+    /// A history whose file is open and is being loaded.
+    fn loading(set: impl FnOnce(&mut Config)) -> Bench {
         let mut source = SourceConfig::new("binance");
         source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
         let mut config = Config { sources: vec![source], ..Config::default() };
@@ -61,7 +61,10 @@ impl Bench {
         let now = Now { mono: Mono(0), unix: Stored::M1.open_of(BEGIN) };
         let mut cx = context(config, now);
         cx.stats.sources[0].clock = Some(now.unix.0);
-        Bench { cx, history: History::new(now), jobs: VecDeque::new() }
+        let mut bench = Bench { cx, history: History::new(now), jobs: VecDeque::new() };
+        bench.with(|history, cx| history.begin(opened(), cx));
+        assert_eq!(bench.job(), DiskJob::Load);
+        bench
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
@@ -74,11 +77,6 @@ impl Bench {
         }
         assert!(self.jobs.len() <= QUEUE, "the queue is full");
         done
-    }
-
-    fn open(&mut self) {
-        self.with(|history, cx| history.begin(opened(), cx));
-        assert_eq!(self.job(), DiskJob::Load);
     }
 
     fn open_again(&mut self) {

@@ -29,8 +29,7 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
 
 #[test]
 fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
-    let mut bench = Bench::unopened(|config| config.limits.candle_series = 500);
-    bench.open();
+    let mut bench = Bench::loading(|config| config.limits.candle_series = 500);
     let keys: Vec<SeriesKey> = (0..200).map(|at| bench.key(&format!("C{at}/USDT"))).collect();
     for key in &keys {
         assert!(bench.cx.market.charts.open(*key));

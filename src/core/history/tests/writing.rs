@@ -113,8 +113,7 @@ fn a_disk_that_fails_takes_no_more_and_more_memory_and_that_is_told_once() {
 
 #[test]
 fn it_is_told_once_that_the_file_is_full_and_once_that_it_has_room_again() {
-    let mut bench = Bench::unopened(|config| config.limits.history_bytes = 1 << 20);
-    bench.open();
+    let mut bench = Bench::loading(|config| config.limits.history_bytes = 1 << 20);
     bench.loaded();
     let key = bench.btc();
     let mut lines = Vec::new();
@@ -207,7 +206,7 @@ fn candles_are_not_asked_for_while_too_many_wait_and_those_that_come_find_a_plac
 
 /// A history that keeps a thousand minutes of a series.
 fn keeping_1000() -> Bench {
-    Bench::unopened(|config| {
+    Bench::loading(|config| {
         config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
     })
 }
@@ -225,7 +224,6 @@ fn evicted(batch: &Batch) -> Vec<(&str, i64)> {
 #[test]
 fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let mut bench = keeping_1000();
-    bench.open();
     bench.head("BTC/USDT", ago(3000, 10));
     bench.head("ETH/USDT", ago(990, 10));
     bench.loaded();
@@ -253,7 +251,6 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
 #[test]
 fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
     let mut bench = keeping_1000();
-    bench.open();
     bench.head("BTC/USDT", ago(9000, 10));
     bench.head("ETH/USDT", ago(4000, 10));
     bench.loaded();
@@ -290,7 +287,6 @@ fn no_clock_evicts_anything_that_is_not_older_than_newer_candles() {
             true => bench.cx.stats.sources[0].clock = Some(ahead.0),
             false => (bench.cx.stats.sources[0].clock, bench.cx.now.unix) = (None, ahead),
         }
-        bench.open();
         bench.loaded_with(ago(1000, 10));
         bench.pass(200);
         assert!(bench.jobs.is_empty(), "{is_known}");
@@ -300,7 +296,6 @@ fn no_clock_evicts_anything_that_is_not_older_than_newer_candles() {
 #[test]
 fn nothing_of_a_source_that_a_reload_has_removed_is_evicted() {
     let mut bench = keeping_1000();
-    bench.open();
     bench.loaded_with(ago(3000, 10));
     bench.cx.stats.sources[0].has_ended = true;
     bench.pass(200);
@@ -309,8 +304,7 @@ fn nothing_of_a_source_that_a_reload_has_removed_is_evicted() {
 
 #[test]
 fn a_candle_that_changes_while_the_file_is_closed_is_removed_from_a_full_file() {
-    let mut bench = Bench::unopened(|config| config.limits.history_bytes = 1);
-    bench.open();
+    let mut bench = Bench::loading(|config| config.limits.history_bytes = 1);
     bench.loaded();
     let key = bench.key("SOL/USDT");
     assert!(bench.cx.market.charts.open(key) && !bench.history.may_store(key, &bench.cx));
@@ -326,38 +320,25 @@ fn a_candle_that_changes_while_the_file_is_closed_is_removed_from_a_full_file() 
 }
 
 #[test]
-fn quotes_are_saved_when_they_have_changed_and_put_back_as_stale() {
+fn quotes_are_saved_when_they_have_changed() {
     let mut bench = Bench::new();
     let symbol = bench.key("BTC/USDT").symbol;
-    let price = Decimal::from(5);
-    let quote = ticker(&price);
-    let now = bench.cx.now;
-    let applied = (bench.cx.market.quotes).apply(SourceId(0), symbol, quote.clone(), now);
-    assert!(applied.is_ok());
+    let (quote, now) = (ticker(&Decimal::from(5)), bench.cx.now);
+    bench.cx.market.quotes.apply(SOURCE, symbol, quote, now).expect("a sound quote");
     bench.pass(302);
     let batch = bench.batch();
-    bench.written(batch.clone());
     assert_eq!(batch.quotes.len(), 1);
+    bench.written(batch);
     bench.pass(302);
     assert!(bench.jobs.is_empty(), "it has not changed");
-
-    let mut later = Bench::unopened(|_| {});
-    later.open();
-    let list: Vec<(QuoteName, SavedQuote)> = batch.quotes.into_iter().collect();
-    later.tell(Reply::Quotes(list));
-    later.loaded();
-    let symbol: SymbolId = later.key("BTC/USDT").symbol;
-    let restored = later.cx.market.quotes.of(SourceId(0), symbol);
-    assert!(restored.is_some_and(|it| it.stale() && it.ticker.last == price));
 }
 
 #[test]
 fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes() {
-    let mut bench = Bench::unopened(|config| {
+    let mut bench = Bench::loading(|config| {
         config.sources[0].symbols.clear();
         config.sources[0].quote_assets = vec!["USDT".to_string()];
     });
-    bench.open();
     let now = bench.cx.now.unix;
     let saved = |symbol: &str, received_at: UnixMs| {
         let (source, symbol) = ("binance".into(), symbol.into());
@@ -374,12 +355,15 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     let shown = |bench: &Bench| {
         let Market { catalog, quotes, .. } = &bench.cx.market;
         let known = catalog.known().iter();
-        let quote = |symbol: &SymbolId| quotes.of(SourceId(0), *symbol).map(|it| it.stale());
+        let quote = |symbol: &SymbolId| {
+            let quote = quotes.of(SourceId(0), *symbol)?;
+            Some((quote.stale(), quote.ticker.last.clone()))
+        };
         known
             .map(|symbol| (catalog.name(*symbol).as_str().to_string(), quote(symbol)))
             .collect::<Vec<_>>()
     };
-    let stale = |symbol: &str| (symbol.to_string(), Some(true));
+    let stale = |symbol: &str| (symbol.to_string(), Some((true, Decimal::from(5))));
     assert_eq!(shown(&bench), [stale("BTC/USDT"), stale("SOL/USDT")]);
     // A market that has left the list does not come back with a later load.
     for _ in 0..3 {
@@ -395,8 +379,7 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
 
 #[test]
 fn many_quotes_come_back_in_slices_behind_their_markets() {
-    let mut bench = Bench::unopened(|config| config.sources[0].symbols.clear());
-    bench.open();
+    let mut bench = Bench::loading(|config| config.sources[0].symbols.clear());
     let count = 300;
     let saved = |at: usize| {
         let (source, symbol) = ("binance".into(), format!("M{at}/USDT").into());
