@@ -130,44 +130,32 @@ fn samples(count: i64) -> impl Iterator<Item = (u64, &'static DemoMarket, i64)> 
 }
 
 #[test]
-fn every_interval_is_made_of_the_shorter_ones() {
+fn every_interval_is_made_of_the_shorter_ones_and_a_minute_of_its_seconds() {
     for (seed, market, now) in samples(48) {
         let (demo, name) = (Demo::new(seed), market.symbol);
         for interval in Interval::ALL {
             let parts_of = match interval {
-                Interval::M1 => continue,
+                Interval::M1 => "1s",
                 Interval::H1 => "1m",
                 Interval::D1 => "1h",
                 _ => interval.base().name(),
             };
             // The forming candle and some closed ones.
             for whole in rows(&demo, name, interval.name(), "&limit=4", now) {
-                let range = format!(
-                    "&startTime={}&endTime={}&limit=1000",
-                    whole.open_time, whole.close_time
-                );
-                let mut joined = join(&rows(&demo, name, parts_of, &range, now));
-                if whole.close_time >= now {
-                    joined.close_time = whole.close_time;
-                }
+                let (begin, end) = (whole.open_time, whole.close_time);
+                let joined = if parts_of == "1s" {
+                    let gone = end.min(now) / 1000 + 1;
+                    join_seconds(market, &seconds(seed, market, begin / 1000, gone), begin, end)
+                } else {
+                    let range = format!("&startTime={begin}&endTime={end}&limit=1000");
+                    let mut joined = join(&rows(&demo, name, parts_of, &range, now));
+                    if end >= now {
+                        joined.close_time = end;
+                    }
+                    joined
+                };
                 let label = format!("seed {seed} {name} {} at {now}", interval.name());
                 assert_eq!(joined, whole, "{label}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_minute_is_made_of_its_seconds_and_a_forming_candle_of_those_gone() {
-    for (seed, market, now) in samples(24) {
-        let demo = Demo::new(seed);
-        for interval in [Interval::M1, Interval::M15, Interval::H1, Interval::D1] {
-            for row in rows(&demo, market.symbol, interval.name(), "&limit=2", now) {
-                let end = (row.close_time / 1000).min(now / 1000) + 1;
-                let parts = seconds(seed, market, row.open_time / 1000, end);
-                let joined = join_seconds(market, &parts, row.open_time, row.close_time);
-                let label = format!("seed {seed} {} {} at {now}", market.symbol, interval.name());
-                assert_eq!(joined, row, "{label}");
             }
         }
     }
