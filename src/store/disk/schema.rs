@@ -205,17 +205,4 @@ mod tests {
         assert_eq!(version(&db), 1);
         assert_eq!(db.number("SELECT count(*) FROM sqlite_schema"), Ok(1));
     }
-
-    #[test]
-    fn a_missing_or_changed_table_is_named() {
-        let db = Database::in_memory().expect("memory");
-        migrate(&db, 0, &MIGRATIONS).expect("sound steps");
-        assert_eq!(missing(&db), Ok(None));
-        db.execute("CREATE INDEX mine ON candle (time)").expect("sql");
-        assert_eq!(missing(&db), Ok(None), "more is fine");
-        db.execute("DROP VIEW quotes").expect("sql");
-        assert_eq!(missing(&db), Ok(Some("quotes".to_string())));
-        db.execute("ALTER TABLE candle RENAME COLUMN volume TO amount").expect("sql");
-        assert_eq!(missing(&db), Ok(Some("candle".to_string())));
-    }
 }
