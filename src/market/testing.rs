@@ -6,7 +6,7 @@ use super::charts::Charts;
 use super::report::{AllRows, Answer, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
 use super::symbol::{SourceId, SymbolId};
-use crate::config::{Config, Data, Poll, SourceConfig};
+use crate::config::{Config, Poll, SourceConfig};
 use crate::decimal::Decimal;
 use crate::history::Changes;
 use crate::interval::{Interval, Stored};
@@ -35,15 +35,7 @@ pub(super) fn source(id: &str, symbols: &[&str], quote_assets: &[&str]) -> Sourc
 }
 
 pub(super) fn config(sources: Vec<SourceConfig>) -> Config {
-    Config {
-        listen: ([127, 0, 0, 1], 0).into(),
-        ecosystem_listen: None,
-        base_path: String::new(),
-        ecosystem_base_path: String::new(),
-        data: Data::Memory,
-        sources,
-        ..Config::default()
-    }
+    Config { sources, ..Config::default() }
 }
 
 /// The market `BASE/QUOTE` with the ticker id `BASEQUOTE`; a `!` in front makes it inactive.

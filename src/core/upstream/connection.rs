@@ -319,13 +319,4 @@ mod tests {
         }
         assert_eq!(conn.obstacle(&route), "cannot connect");
     }
-
-    #[test]
-    fn an_open_connection_is_idle_for_a_minute() {
-        let mut conn = connected(&route("http://okx.com", None));
-        conn.enter(ConnectState::Idle, at(1000));
-        assert_eq!(conn.due, Some(at(61_000).mono));
-        conn.close();
-        assert_eq!((conn.state, conn.due), (ConnectState::Closed, None));
-    }
 }

@@ -165,14 +165,12 @@ binance | ticker A | no ticker where the body should have one | []
 binance | 1h | no candle where the body should have one | {"a":[[]]}
 binance | markets | no market where the body should have one | {"symbols":{}}
 binance | time | no time where the body should have one | {"serverTime":"noon"}
-binance | tickers | UnknownMarket: Invalid symbol. (-1121) | {"code":-1121,"msg":"Invalid symbol."}
 binance | tickers |  | []
 binance | tickers 203 |  | []
 binance | tickers 304 | status 304 | ^
 binance | tickers 403 | status 403 | <html>
 binance | tickers 500 | status 500 | []
 binance | tickers 502 | status 502 | ^
-binance | tickers | RateLimited: Way too much. (-1003) | {"code":-1003,"msg":"Way too much."}
 binance | tickers 418 | RateLimited: Way too much. (-1003) | {"code":-1003,"msg":"Way too much."}
 "#;
 

@@ -572,23 +572,13 @@ fn seed() -> u64 {
 }
 
 #[test]
-fn one_node_collects_each_source_and_the_others_serve_the_same() {
+fn each_node_collects_a_source_and_a_dead_one_is_replaced_within_the_lease_and_a_poll() {
     let mut world = World::settled(3);
-    world.ends_with_one_collector_each();
-    let of = |source| world.collectors(source)[0];
-    let mut all = [of(0), of(1), of(2)];
+    world.agrees(2100);
+    let mut all = world.all_collectors().concat();
     all.sort_unstable();
     assert_eq!(all, [0, 1, 2], "each node has its share");
-    world.agrees(2100);
-    world.epochs_are_unique();
-    // The exchange sees one node at a time.
-    assert_eq!(world.doubled(0), 0);
     assert_eq!(world.model.fenced, 0);
-}
-
-#[test]
-fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
-    let mut world = World::settled(3);
     for round in 0..4 {
         let dead = world.collectors(round % 3)[0];
         let since = world.ms;
