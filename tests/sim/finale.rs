@@ -104,7 +104,7 @@ impl World {
                 return;
             }
             if self.now > limit && !is_full {
-                let (_, metrics) = self.ask_json("/metrics-json", Kind::Plain(&[404]), rng);
+                let (_, metrics) = self.ask_json("/api/v1/metrics", Kind::Metrics, rng);
                 self.fail(&format!("health is still {health}; {metrics}"));
             }
             self.run_until(self.now + SECOND);
