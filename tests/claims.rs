@@ -9,6 +9,7 @@ mod lists;
 mod world;
 
 use crate::sim::truth::Trading;
+use crate::support::naive::length_ms;
 use marketd::config::SourceConfig;
 use world::*;
 
@@ -69,8 +70,12 @@ fn what_a_failing_exchange_does_not_tell_hides_and_settles_nothing_and_is_there_
 #[test]
 fn candles_are_there_after_a_restart_however_long_it_was_away() {
     for minutes in [0, 2, 100, 1100, 2500] {
-        let mut world = World::with_file(100).settled();
-        let left = world.current();
+        let deep = |config: &mut Config| {
+            keep_file(config);
+            (config.history.h1.backfill, config.history.d1.backfill) = (100, 100);
+        };
+        let mut world = World::with(100, vec![Trading::Always], deep).settled();
+        let (left, left_ms) = (world.current(), world.clock());
         // One silence does not survive as knowledge.
         if minutes == 0 {
             world.suffers(EMPTY, 61);
@@ -79,8 +84,10 @@ fn candles_are_there_after_a_restart_however_long_it_was_away() {
         world.restart(minutes);
         world.run(600);
         // What the file holds is not requested.
-        let pages = world.pages();
-        assert!(pages.iter().all(|(first, _)| *first > left - 60), "{left}: {pages:?}");
+        for (_, interval, from, _) in std::mem::take(&mut world.hosts[0].asked) {
+            let since = left_ms - 60 * length_ms(interval).expect("stored");
+            assert!(from > since, "{interval} from {from}, left at {left_ms}");
+        }
         world.whole(left - 50, left + minutes as i64);
     }
 }

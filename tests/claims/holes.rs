@@ -126,6 +126,20 @@ fn what_a_full_disk_does_not_take_is_not_called_known_and_comes_again() {
     world.all_whole(began - (BACKFILL - 1500), began + 1440);
 }
 
+/// Memory holds some 1500 of the minutes that the file has: parts of them are asked for to and fro.
+#[test]
+fn what_is_on_disk_is_served_also_where_one_series_fills_the_memory() {
+    let mut world = deep(6000, |config| config.limits.candle_bytes = 128 << 10);
+    world.run(600);
+    let newest = world.current() - 10;
+    let held = world.get("/api/v1/metrics")["charts"]["candles"].integer();
+    assert!((1000..2000).contains(&held.expect("a count")), "{held:?}");
+    world.begins(NO_CANDLES);
+    for back in [5900, 2000, 1600, 1300, 1100, 4000, 5900, 500] {
+        world.whole(newest - back, newest - back + 499);
+    }
+}
+
 /// Clients have asked for as many scattered candles as coverage has pieces. One more that is older
 /// than all of them is told as far as it is known, and is not asked again and again; what touches
 /// them is taken in whole.

@@ -26,6 +26,8 @@ fn a_damaged_file_is_left_alone_and_the_service_goes_on_without_it() {
     let dir = marketd.dir();
     marketd.stop(LONG);
     let path = dir.path().join(FILE);
+    let is_left = |suffix: &str| dir.path().join(format!("{FILE}{suffix}")).exists();
+    assert!(!is_left("-wal") && !is_left("-shm"));
     let mut bytes = std::fs::read(&path).expect("it is there");
     let middle = bytes.len() / 2;
     bytes[4096..middle].fill(0x5a);

@@ -12,7 +12,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Closed candles of each symbol by the default configuration: 1,500 in each of three intervals.
 const EACH: i64 = 4500;
@@ -136,36 +136,4 @@ fn count_in(path: &Path, symbol: &str, interval: &str, from: i64, to: i64) -> i6
         to / 1000
     );
     file::number(path, &sql)
-}
-
-/// A time from which on candles of a day are kept by the default configuration: 7,300 of them.
-fn kept_since() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.expect("after 1970").as_secs() - 7200 * 86_400
-}
-
-#[test]
-fn what_clients_look_at_in_the_past_is_all_written() {
-    let dir = Arc::new(TempDir::new());
-    let path = dir.path().join(FILE);
-    let marketd = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
-    for symbol in ["BTC/USDT", "ETH/USDT"] {
-        let target = |query: &str| format!("/api/ecosystem/chart?symbol={symbol}&{query}");
-        let weeks = target(&format!("interval=1w&limit=5000&from={}", kept_since()));
-        for query in [weeks, target("interval=5m&limit=5000"), target("interval=30m&limit=5000")] {
-            get(marketd.addr(), &query);
-            let answer = super::await_complete(&marketd, &query);
-            assert_eq!(answer.status, 200);
-        }
-    }
-    // What is covered in memory is in the file, and the figures say so.
-    let closed = |metrics: &Json| metrics["charts"]["candles"].integer();
-    eventually(LONG, || {
-        let metrics = metrics(&marketd);
-        let written = file::number(&path, "SELECT count(*) FROM candle");
-        (Some(written) >= closed(&metrics) && written == metrics["candlesStored"].integer()?)
-            .then_some(())
-    });
-    assert!(read_count(&marketd, "candlesStored") > 50_000);
-    kill(marketd);
 }

@@ -20,46 +20,6 @@ fn exchange() -> Binance {
 }
 
 #[test]
-fn what_is_on_disk_is_not_asked_for_again() {
-    let exchange = exchange();
-    let config = config(&[source(&exchange, &["BTC/USDT", "ETH/USDT"])], 1200);
-    let marketd = Launch::new(&[]).config(&config).start();
-    let done = |marketd: &Marketd| {
-        let backfill = &metrics(marketd)["upstreams"][0]["backfill"];
-        let wanted = backfill["wanted"].integer();
-        wanted.is_some_and(|wanted| wanted >= 7200) && backfill["done"].integer() == wanted
-    };
-    eventually(LONG, || done(&marketd).then_some(()));
-    let dir = marketd.dir();
-    marketd.stop(LONG);
-    let is_left = |suffix: &str| dir.path().join(format!("{FILE}{suffix}")).exists();
-    assert!(is_left("") && !is_left("-wal") && !is_left("-shm"));
-    exchange.forget();
-    let marketd = launch(&dir, &config).start();
-    eventually(LONG, || done(&marketd).then_some(()));
-    for interval in ["1m", "1h", "1d", "5m", "4h"] {
-        await_complete(&marketd, &chart(interval, "&limit=200"));
-    }
-    let pages = exchange.asked_of(binance::KLINES);
-    // The newest of each series is read again, and some while it waits for its clock.
-    assert!(pages.len() <= 24, "{} pages", pages.len());
-    let rows: usize = pages
-        .iter()
-        .map(|asked| {
-            let time = |name| asked.param(name).and_then(|text| text.parse::<i64>().ok());
-            let length = match asked.param("interval").as_deref() {
-                Some("1m") => MINUTE,
-                Some("1h") => 60 * MINUTE,
-                _ => 1440 * MINUTE,
-            };
-            let (from, to) = (time("startTime"), time("endTime"));
-            ((to.unwrap_or(0) - from.unwrap_or(0)) / length) as usize
-        })
-        .sum();
-    assert!(rows < 200, "{rows} rows in {} pages", pages.len());
-}
-
-#[test]
 fn quotes_charts_and_rules_are_back_at_once_when_the_exchange_is_dead() {
     // Also those of markets that only the dead exchange lists.
     [&["BTC/USDT"][..], &[]].into_iter().for_each(all_is_back);

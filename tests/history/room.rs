@@ -1,5 +1,4 @@
-//! Little room. On disk: the service goes on, and what could not be written is written later. In
-//! memory: what is on disk is served as if it were there.
+//! Little room on the disk: the service goes on, and what could not be written is written later.
 
 use super::*;
 use crate::support::naive::rows_of;
@@ -51,44 +50,4 @@ fn on_a_full_disk_it_serves_from_memory_and_with_room_again_all_is_written() {
     let mut again = rows_of(&await_complete(&marketd, target).exact());
     again.retain(|(time, _)| (rows[0].0..=rows[1498].0).contains(time));
     assert_eq!(again, rows[..1499]);
-}
-
-#[test]
-fn what_is_on_disk_is_served_also_where_one_series_fills_the_memory() {
-    let exchange = Binance::generated(1, 7);
-    exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
-    let symbol = exchange.symbols()[0].clone();
-    let source = source(&exchange, &[&symbol]);
-    let mut config = config(&[source], 6000);
-    for interval in ["1h", "1d"] {
-        config["history"][interval] = json!({ "keep": 10, "backfill": 10 });
-    }
-    // Some 1500 minutes.
-    config["limits"]["candleBytes"] = json!(128 * 1024);
-    let marketd = Launch::new(&[]).config(&config).start();
-    // More is written than is wanted of the hours and days: all of the minutes is what counts.
-    eventually(LONG, || {
-        let metrics = metrics(&marketd);
-        let backfill = &metrics["upstreams"][0]["backfill"];
-        let wanted = backfill["wanted"].integer();
-        (wanted >= Some(6020) && backfill["done"].integer() == wanted).then_some(())
-    });
-    let newest = 1_700_000_030_000 / 60_000 - 1;
-    let market = symbol.replace('/', "");
-    let asked = [5900, 2000, 1600, 1300, 1100, 4000, 5900, 500];
-    let truth = asked.map(|back| {
-        let [from, to] = [back, back - 499].map(|back| (newest - back) * 60_000);
-        let candles = exchange.candles(&market, "1m", from, to);
-        (from, to, candles)
-    });
-    // From here on there is nothing but what is on disk.
-    exchange.fault_on(binance::KLINES, Fault::Status(500));
-    for (from, to, candles) in truth {
-        let target = format!(
-            "/api/ecosystem/chart?symbol={symbol}&interval=1m&limit=500&from={from}&to={to}&decimals=string"
-        );
-        let answer = get(marketd.addr(), &target);
-        assert_eq!(answer.header("Chart-Coverage"), Some("complete"), "{target}");
-        assert_eq!(rows_of(&answer.exact()), candles, "{target}");
-    }
 }
