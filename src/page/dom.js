@@ -8,6 +8,12 @@ export function make(name, attributes = {}, ...children) {
 	return made;
 }
 
+export function button(attributes, text, click) {
+	const made = make("button", attributes, text);
+	made.onclick = click;
+	return made;
+}
+
 /** Wraps a function so that it runs once a frame, however often it is called. */
 export function inFrame(work) {
 	let frame = null;

@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { padZeros, writePrice } from "./digits.js";
-import { make } from "./dom.js";
+import { button, make } from "./dom.js";
 import { Series } from "./series.js";
 import { INTERVALS, slotOf, timeOf } from "./slots.js";
 import { compact, count, direction, percent, signed } from "./text.js";
@@ -28,12 +28,11 @@ export class Panel {
 		);
 		setInterval(() => this.tick(), 1000);
 		for (const interval of Object.keys(INTERVALS)) {
-			const button = make("button", { "data-interval": interval }, interval);
-			button.addEventListener("click", () => {
+			const click = () => {
 				this.chart.span = null;
 				go(this.symbol, interval, true);
-			});
-			elements.intervals.append(button);
+			};
+			elements.intervals.append(button({ "data-interval": interval }, interval, click));
 		}
 		elements.intervals.addEventListener("keydown", (event) => this.walk(event));
 	}

@@ -74,9 +74,6 @@ export class Service {
 
 	show(open) {
 		this.open = open;
-		clearTimeout(this.timer);
-		this.timer = null;
-		if (!open) return;
 		this.before = null;
 		this.touchedAt = performance.now();
 		this.renderHealth();
@@ -92,6 +89,7 @@ export class Service {
 	async load() {
 		clearTimeout(this.timer);
 		this.timer = null;
+		if (!this.open) return;
 		this.busy = true;
 		try {
 			const [{ body, headers }, health] = await Promise.all([get("api/v1/metrics"), get("health")]);
@@ -115,18 +113,18 @@ export class Service {
 	/** Takes the stream's state. After a loss, the last answer of `/health` is outdated. */
 	connection(state, lostAt) {
 		this.lostAt = state === "lost" ? lostAt : null;
-		if (this.open) this.renderHealth();
+		this.renderHealth();
 	}
 
 	health(health) {
 		this.state = health;
-		if (this.open) this.renderHealth();
+		this.renderHealth();
 	}
 
 	renderHealth() {
-		const { state, lostAt, elements } = this;
+		const { open, state, lostAt, elements } = this;
 		elements.health.parentElement.classList.toggle("unknown", !!lostAt);
-		if (!lostAt && !state) return;
+		if (!open || (!lostAt && !state)) return;
 		const verdict = lostAt ? "not known" : state.status;
 		const words = lostAt
 			? `marketd does not respond since ${clock(lostAt)} ${zoneName()}.${this.metrics ? " Everything below is from before." : ""}`

@@ -2,7 +2,7 @@
 // candles.
 
 import { choices } from "./choices.js";
-import { make } from "./dom.js";
+import { button, make } from "./dom.js";
 import { timeOf } from "./slots.js";
 
 const SPANS = {
@@ -24,9 +24,7 @@ export class Tools {
 			return { button, key, value };
 		});
 		for (const [name, [interval, slots]] of Object.entries(SPANS)) {
-			const button = make("button", {}, name);
-			button.addEventListener("click", () => panel.showSpan(interval, slots));
-			elements.ranges.append(button);
+			elements.ranges.append(button({}, name, () => panel.showSpan(interval, slots)));
 		}
 		elements.day.addEventListener("change", () => {
 			if (elements.day.value) panel.chart.goTo(Date.parse(elements.day.value));

@@ -3,7 +3,7 @@
 
 import { get } from "./api.js";
 import { choices } from "./choices.js";
-import { make } from "./dom.js";
+import { button } from "./dom.js";
 import { keep, kept } from "./keep.js";
 
 /** Each tab has its name in the address, its text, and its order. */
@@ -27,7 +27,7 @@ export class Views {
 	constructor(element, choose, changed) {
 		Object.assign(this, { element, choose, changed });
 		this.favourites = new Set(kept("favourites"));
-		this.tabs = TABS;
+		this.set(TABS);
 		/** The symbols of each configured category; null until they are requested. */
 		this.members = new Map();
 	}
@@ -40,22 +40,24 @@ export class Views {
 		const named = categories.filter((category) => !isAsset(category));
 		for (const { id } of named) if (!this.members.has(id)) this.members.set(id, null);
 		const shown = [...named, ...(assets.length > 1 ? assets.slice(0, MOST_ASSETS) : [])];
-		this.tabs = [...TABS, ...shown.map(({ id, name }) => [id, name])];
+		this.set([...TABS, ...shown.map(({ id, name }) => [id, name])]);
 		this.update();
 	}
 
-	update() {
-		const { show } = choices;
-		const focused = document.activeElement?.dataset.show;
-		const buttons = this.tabs.map(([name, text, sort]) => {
-			const about = { "data-show": name, "aria-pressed": name === show };
+	/** Makes new buttons only for new tabs: a replaced button loses a click that has begun, and the focus. */
+	set(tabs) {
+		if (String(tabs) === String(this.tabs)) return;
+		this.tabs = tabs;
+		const buttons = tabs.map(([show, text, sort]) => {
+			const about = { "data-show": show };
 			if (text === "★") about["aria-label"] = "Favourites";
-			const button = make("button", about, text);
-			button.addEventListener("click", () => this.choose({ show: name, sort }));
-			return button;
+			return button(about, text, () => this.choose({ show, sort }));
 		});
 		this.element.replaceChildren(...buttons);
-		buttons.find((button) => button.dataset.show === focused)?.focus();
+	}
+
+	update() {
+		for (const tab of this.element.children) tab.ariaPressed = tab.dataset.show === choices.show;
 		this.load();
 	}
 

@@ -82,7 +82,8 @@ export const CHOICES = [
     async run(world, open) {
       const page = await open("#/?sort=a%0Ab");
       await page.until(`app.table.order.length === 6 && app.table.views.tabs.length > 4`);
-      await sleep(500);
+      // The browser keeps the list that it has for a second.
+      await sleep(1100);
       world.options.refuse = (target) => target.includes("/oddities/markets");
       await page.click(`#views [data-show="oddities"]`);
       await page.until(`/could not/.test(document.getElementById("empty").textContent)`, 5000, "it says so");
