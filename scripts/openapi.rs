@@ -5,9 +5,11 @@
 //!
 //! A path stands below the name of its table of endpoints. Its members:
 //!
+//! - `limited`: false if the rate limit does not count its requests.
 //! - `id`: its `operationId`, which no other path has. `summary`: also what `/` says of it.
 //! - `kind` adds parameters, headers and the 304. `list`: a list with `sort` and `limit`. `packed`: a body
 //!   that may be long, with an ETag. `tagged`: a short one with an ETag. Without a `kind`: no cache keeps it.
+//!   `headers`: names of further headers of a 200.
 //! - `parameters`: names of those that paths share, or new ones.
 //! - A status: `is` (its description), `body` (its schema), `examples` by target (`GET /...`). Each path with
 //!   a JSON body has an example of its 200.

@@ -11,24 +11,30 @@
 //!
 //! 1. Add an entry to the table: what it bounds (`///`, for the manual), the reason of its default (`//`),
 //!    field, type, default, key and the bounds of its value. The key has the unit at its end (`fooMs`,
-//!    `fooBytes`) and no `max` (`maxConnections` is older). `Number { why, ..bytes(64, 65_536) }` also says
-//!    why the value has these bounds: the error for another value says it too. Put the entry beside limits
+//!    `fooBytes`) and no `max` (`maxConnections` is older). `Number { why, ..bytes(64, 65_536) }` adds
+//!    the reason of the bounds to the error for a value outside them. Put the entry beside limits
 //!    of the same resource.
-//! 2. Enforce it in the owner of the limited resource: read `config.limits.FIELD` each time, because a reload
-//!    may change it. An owner that keeps a copy updates it in its `reconfigure` (`Admission` names there the
-//!    limits of its copy). If only a restart can change the limit, list it in `fixed!` of `config/reload.rs`,
-//!    and in the table of "Signals" in `src/docs/operations.md`.
+//! 2. Enforce it in the owner of the limited resource; what holds for each request, in `api::route`. Read
+//!    `config.limits.FIELD` each time, because a reload may change it. An owner that keeps a copy takes the
+//!    new value in its `reconfigure`, as `Admission::reconfigure` does. (A reload empties the head cache, so
+//!    a function that prepares a request may read the limit.) If only a restart can change the limit, list it
+//!    in `fixed!` of `config/reload.rs`, and in the table of "Signals" in `src/docs/operations.md`.
 //! 3. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema, and add a line to
-//!    the end of the first list of `src/docs/changelog.md`. Where `src/docs` or `openapi.json` state the
-//!    number, name the key beside it. Where `src/page` depends on it, as `spark.js` on the constant
-//!    `MAX_SYMBOLS`, bound it so that the page works.
+//!    `src/docs/changelog.md` before `Exchanges:`. Where `src/docs` or `openapi.json` state the number, name
+//!    the key beside it. If the page needs a least value (`spark.js` needs the constant `MAX_SYMBOLS`), make
+//!    that the lower bound.
 //! 4. Test it where its owner is tested: a limit on a connection in `tests/requests/limits.rs` (`cargo test
-//!    --test library requests::`), on what one request asks for in the file of its endpoint in
-//!    `tests/loopback`, or of `/udf` in `tests/udf.rs` (`cargo test --test daemon -- loopback:: udf::`).
-//! 5. If it closes connections, and no variant of [`CloseReason`](crate::core::CloseReason) fits, add one,
+//!    --test library requests::`), a limit on one request in the file of its endpoint in
+//!    `tests/loopback`, of `/udf` in `tests/udf.rs`, of every endpoint in `tests/loopback/errors.rs` (`cargo
+//!    test --test daemon -- loopback:: udf:: docs::`).
+//! 5. If a request beyond it gets an error with a new `code`: add the code to `errors` in `openapi.json`, or
+//!    if every address may have it, to `everyError` and to the text of the response `Other`. Add it to the
+//!    table of "Errors" in `src/docs/http-api.md`.
+//! 6. If it closes connections, and no variant of [`CloseReason`](crate::core::CloseReason) fits, add one,
 //!    its row to "Why a connection is closed" in `src/docs/operations.md`, and a test to
 //!    `tests/requests/ends.rs`. The metrics count by it: let `UPDATE_DOCS=1 cargo test --lib metrics` write
 //!    their schema and list, and add it to `closes` in the example of `/api/v1/metrics` in `openapi.json`.
+//! 7. Run `scripts/check.sh`: format, lints, and all tests.
 
 use super::members::{Number, bytes, count, millis};
 use super::values::object;
@@ -107,8 +113,8 @@ object! {
         /// Pending output of all connections. Above it, the connections that have stalled longest are closed.
         /// Above half of it, the slowest of those that have stalled for a second are closed. While pending
         /// output and unfinished responses together exceed half of the limit, long responses are refused.
-        // Together with the memory of requests, this is less than 64 MB: 380 readers that have stopped at
-        // their high-water mark. Bytes that are sent to several clients count for each client, so the real
+        // 380 readers that have stopped at their high-water mark. Together with `inputTotalBytes` it is below
+        // 64 MB. Bytes that are sent to several clients count for each client, so the real
         // memory is mostly less.
         output_total: usize = 25_165_824, "outputTotalBytes" bytes(1_048_576, 68_719_476_736);
 

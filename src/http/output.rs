@@ -10,7 +10,7 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Shared parts that are shorter together are copied: for the kernel, one more piece costs as much as copying
+/// Shared parts of fewer bytes in all are copied: for the kernel, one more piece costs as much as copying
 /// this many bytes.
 const MIN_SHARED: usize = 1024;
 

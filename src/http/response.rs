@@ -239,8 +239,8 @@ impl<'a> Responder<'a> {
     }
 }
 
-/// How much longer than for a 200 with JSON the status line, the content type and the fields of a coding may
-/// be.
+/// Room for what may be longer than in a 200 with JSON: the status line, the content type, and the fields of
+/// a coding.
 const LINE_ROOM: usize = 128;
 
 /// Appends the status line and the common fields, for any status and type.

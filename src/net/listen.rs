@@ -6,7 +6,7 @@
 //!
 //! An [`OwnFile`] is the file of a Unix socket, or the file of addresses, and is removed at the end. The file
 //! of a socket that a dead process has left is replaced. A file on which a process listens stays. If two
-//! processes start at the same moment, both may find the file dead. Then the later process gets the file.
+//! processes start at the same moment, both may take the file for a dead one. Then the later process gets it.
 
 use super::sockopt;
 use crate::config::{Config, DEMO, ListenAddress, Url};

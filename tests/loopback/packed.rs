@@ -136,6 +136,24 @@ fn what_unpacks_is_what_leaves_as_it_is_and_the_heads_fit() {
     }
 }
 
+#[cfg(feature = "page")]
+#[test]
+fn each_list_that_clients_poll_is_kept() {
+    let marketd = demo();
+    let kept = || {
+        let page = get(marketd.addr(), "/metrics");
+        let after = page.text().split("\nmarketd_http_packed_bytes ").nth(1).expect("it is there");
+        after.lines().next().expect("a value").parse::<usize>().expect("a count")
+    };
+    let before = kept();
+    let lists = ["BTC/USDT,ETH/USDT,SOL/USDT,XRP/USDT", "ADA/USDT,BNB/USDT,DOGE/USDT,LINK/USDT"];
+    let targets = lists.map(|list| format!("/udf/quotes?symbols={list}"));
+    let answers = ask_all(marketd.addr(), &targets.map(|target| ask("GET", &target, GZIP)));
+    assert!(answers.iter().all(is_packed));
+    let both: usize = answers.iter().map(|it| it.body.len()).sum();
+    assert!(kept() >= before + both, "{} after {before} and {both}", kept());
+}
+
 #[test]
 fn what_is_short_or_has_no_version_or_is_one_quote_is_never_packed() {
     let marketd = demo();

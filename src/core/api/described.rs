@@ -33,7 +33,7 @@ pub fn document(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responde
     let mut made_of = Fingerprint::default();
     pieces.iter().for_each(|piece| made_of.add(Part::Text(piece)));
     let head = Head::json(Some(ETag::new(made_of.number(), b'o')), Cache::MaxAge(KEPT_S));
-    let key = || CacheKey::new("/openapi.json", ());
+    let key = || CacheKey::new("/openapi.json", call.service.name());
     let length = pieces.iter().map(|piece| piece.len()).sum();
     Ok(body::send(view, responder, head, key, length, |out| {
         pieces.iter().for_each(|piece| out.share(piece, 0..piece.len()));

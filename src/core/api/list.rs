@@ -136,8 +136,8 @@ pub fn no_category(id: &[u8]) -> Error {
     Error::new(404, "category_not_found", message)
 }
 
-/// A row by what decides its place: the greatest comes first. A row without a value comes last; between equal
-/// values the place in the list decides.
+/// The sort key of a row. Greater keys come first, and a row without a value comes last. Rows with equal
+/// values have the order of the list.
 type Ranked = (Option<Rank>, usize, SymbolId);
 
 /// The value of a row.

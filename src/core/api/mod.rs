@@ -10,34 +10,41 @@
 //!
 //! # To add an endpoint
 //!
-//! 1. Write a function in the file whose data it serves, of the process in `health.rs`. The model without
-//!    parameters is `udf::time` (JSON is written with `json!`), with `decimals` `markets::categories`, with a
-//!    symbol in the path `markets::market`, with `?symbol=` `udf::symbols`. What has the time or a count of
-//!    this moment is `Cache::NoStore`; what changes with the polls has the age of `view.until_any_poll()`.
-//!    The function reads its parameters with one `call.params([...])`, or `call.only_decimals()` if
-//!    `decimals` is the only one, and returns an [`Error`] that names the wrong one. A body that may have
-//!    more than 1024 bytes is a `Body`, whose `CacheKey` has all that the bytes depend on: it may go out in
-//!    gzip. A smaller one is written with `responder.send`.
+//! 1. Write a function in the file whose data it serves; for data about the process, in `health.rs`. The
+//!    model without parameters is `udf::time`, but JSON is written with `json!(&mut body, { "key": value })`
+//!    and sent with `responder.send(&Head::json(None, Cache::NoStore), &body)`. The model with `decimals` is
+//!    `markets::categories`, with a symbol in the path `markets::market`, with `?symbol=` `udf::symbols`. A
+//!    response with the current time, or with a figure that changes by itself, is `Cache::NoStore`. One that
+//!    changes only with the polls has the age of `view.until_any_poll()`. The function reads its parameters
+//!    with one `call.params([...])`, or `call.only_decimals()` if `decimals` is the only one, and returns an
+//!    [`Error`] that names the wrong one. A body that may have more than 1024 bytes is a `Body`, whose
+//!    `CacheKey` has all that the bytes depend on: it may go out in gzip. A smaller one is written with
+//!    `responder.send`.
 //! 2. Add a row to one of the four tables below, as `Respond`. If clients poll it for quotes, add it as
 //!    `Prepare`, so that its response can be kept; the models are `quotes::prepare` and, with a list of
 //!    symbols, `quotes::prepare_list`. Add a variant to [`Endpoint`], by which the metrics count it, unless
-//!    the variant of another address fits. The rate limit counts a new variant. An address that ends in
+//!    the variant of another address fits. The metrics list the variants in this order. The rate limit counts
+//!    requests of a new variant (`Endpoint::is_limited`). An address that ends in
 //!    `metrics` or `/stream` is served from a queue, and its response is never kept (`clients/reading.rs`).
-//! 3. Describe it in `openapi.json`; `scripts/openapi.rs` says how. The models are `/health/live`, with
-//!    `decimals` `/api/v1/categories`, with a symbol in the path `/api/v1/quotes/{symbol}`, with `?symbol=`
-//!    `/udf/symbols`. A new schema of its body stands in `schemas`. If no schema in `errors` has exactly its
-//!    errors, add one. A test asks the demo exchange for each of the examples, and
-//!    compares status, head, and the form of the body; of an error, the whole body.
-//! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line at the end of the first list
-//!    of `src/docs/changelog.md`. `cargo test --test daemon docs::` finds a row that is missing.
+//! 3. Describe it in `openapi.json`; `scripts/openapi.rs` says how. The models are `/health/live` (without
+//!    its `limited`), with `decimals` `/api/v1/categories`, with a symbol in the path
+//!    `/api/v1/quotes/{symbol}`, with `?symbol=` `/udf/symbols`. A new schema of its body stands in
+//!    `schemas`. If no schema in `errors` has exactly its errors, add one. A test starts marketd with the
+//!    demo exchange, requests each example, and compares the status, the head and the form of the body; of an
+//!    error, the whole body.
+//! 4. Add it to the tables of `README.md` and `src/docs/http-api.md`, and a line to `src/docs/changelog.md`
+//!    before `Exchanges:`. `cargo test --test daemon docs::` finds a row that is missing.
 //! 5. Test what it does in the file of its family in `tests/loopback`, of health and metrics in `watch.rs`.
 //!    If it has errors, add them to `CASES` of `errors.rs` (`LIST_CASES` and `CHART_CASES` are tried at each
-//!    list and each chart), but those of a service that knows nothing yet to the two lists of `described.rs`.
-//!    The endpoints of `/udf` are tested in `tests/udf.rs`. `cargo test --test daemon loopback::` runs them.
+//!    list and each chart). Errors that come only until the first quotes have come go to the two lists of
+//!    `described.rs` instead. The endpoints of `/udf` are tested in `tests/udf.rs`. `cargo test --test daemon
+//!    loopback::` runs them.
 //! 6. Let the simulation request it (`tests/sim/grammar.rs`): its wrong requests, if it has some, go to `API`
-//!    or `ECOSYSTEM`, with the statuses that they may have. Its good requests get an arm in `target`, above
-//!    the arms with `_`, and a `Kind`, which `tests/sim/answers.rs` judges. `cargo test --test library sim::`
+//!    or `ECOSYSTEM`, with the statuses that they may have. Its good requests get an arm in `target`, with a
+//!    number that only an arm with `_` had, and a `Kind`, which `tests/sim/answers.rs` judges. A `Kind` with
+//!    an ETag also goes to `is_tagged`, one with a long body to `is_long`. `cargo test --test library sim::`
 //!    runs it.
+//! 7. Run `scripts/check.sh`: format, lints, and all tests.
 
 mod body;
 pub mod chart;

@@ -125,7 +125,8 @@ fn index(
         "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call.service, view.config),
     });
     let head = Head { by_media: true, ..Head::json(None, Cache::NoCache) };
-    Body::from_text(&text).send(view, responder, head, b'i', CacheKey::new("/", ()))
+    let key = CacheKey::new("/", call.service.name());
+    Body::from_text(&text).send(view, responder, head, b'i', key)
 }
 
 /// Redirects to the same address with a slash, because references in the page are relative to what is before

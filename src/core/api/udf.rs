@@ -149,7 +149,8 @@ pub fn symbols(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder
         "data_status": "streaming",
     );
     object.close();
-    Ok(send(view, responder, Cache::NoCache, CacheKey::new("/udf/symbols", ()), &text))
+    let key = CacheKey::new("/udf/symbols", (symbol, source));
+    Ok(send(view, responder, Cache::NoCache, key, &text))
 }
 
 /// The most digits behind the point of a quote's prices.
@@ -174,7 +175,7 @@ pub fn quotes(call: &ApiRequest<'_>, view: &View<'_>, responder: &mut Responder<
     });
     json!(&mut text, { "s": "ok", "d": List(quotes) });
     let cache = view.until_any_poll_unless(is_stale);
-    Ok(send(view, responder, cache, CacheKey::new("/udf/quotes", ()), &text))
+    Ok(send(view, responder, cache, CacheKey::new("/udf/quotes", list), &text))
 }
 
 /// Writes the quote of the market that `item` names, or why there is none.

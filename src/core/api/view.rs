@@ -66,8 +66,8 @@ impl<'a> View<'a> {
         self.holds_until.set(self.holds_until.get().min(until));
     }
 
-    /// How long a response with quotes that any of these sources may change may be cached: until the next
-    /// poll, but not longer than the quotes are fresh, in whole seconds, at least one.
+    /// How long to cache a response whose quotes come from these sources: until the next poll, but not longer
+    /// than the quotes are fresh, in whole seconds, at least one.
     pub fn until_poll(&self, sources: impl IntoIterator<Item = SourceId>) -> Cache {
         let next = sources.into_iter().map(|source| self.status[source].cacheable_until);
         self.until(next.min().unwrap_or_default())

@@ -4,21 +4,24 @@
 //!
 //! 1. Count it where it happens, mostly in a field of `core::stats`. All responses pass `count` of
 //!    `core/clients/responses.rs`: kept, deferred and compressed ones, and errors. It knows the endpoint, the
-//!    status and the duration. What is known earlier is counted where it is known: `requests` where a
-//!    response begins (`respond`, `repeat`, `fail`), refusals in `admission.rs` and `accepting.rs`. It must
-//!    be cheap (`scripts/instructions.sh`, with valgrind). An endpoint only reads, so it cannot count.
-//!    Clients of the demo exchange (`Service::Demo`) count for nothing.
+//!    status and the duration. What else it needs comes through `complete`: `respond`, `write` (of deferred
+//!    and compressed responses and of streams) and `fail` have a `Responder`, `repeat` has the bytes of a
+//!    kept response. What is known earlier is counted where it is known: `requests` where a response begins
+//!    (`respond`, `repeat`, `fail`), refusals in `admission.rs` and `accepting.rs`. It must be cheap:
+//!    `scripts/instructions.sh` (with valgrind) has a limit for each kind of request. An endpoint only reads,
+//!    so it cannot count. Clients of the demo exchange (`Service::Demo`) count for nothing.
 //! 2. Add a row: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless it begins
 //!    with `process_`), one sentence, and how it is read from [`Figures`]. An empty key, or an empty name,
 //!    leaves it out of that page.
 //! 3. If it has a key, add its value to the example of `/api/v1/metrics` in `openapi.json`, in the same
 //!    place. `cargo test --test daemon loopback::described` compares it.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib metrics` add it to the `schema.json` beside this file and
-//!    to `src/docs/operations.md`. Add a line at the end of the first list of
-//!    `src/docs/changelog.md`.
+//!    to `src/docs/operations.md`. Add a line to `src/docs/changelog.md` before `Exchanges:`.
+//!    `src/page/service.js` shows the figures that people look at first; most are not there.
 //! 5. Test what it counts: of requests in `tests/loopback/http.rs`, otherwise beside the code that counts. If
-//!    quotes count, request one four times, so that a kept response is counted too. `cargo test --test daemon
-//!    loopback::http` runs the tests.
+//!    responses for quotes are counted, request the same quote five times: the fifth response is the first
+//!    one that the head cache sends. `cargo test --test daemon -- loopback:: docs::` runs the tests.
+//! 6. Run `scripts/check.sh`: format, lints, and all tests.
 //!
 //! Responses of each endpoint are counted already, by its route, in `http_request_duration_seconds_count`.
 //!
