@@ -183,7 +183,7 @@ export class Service {
 			["Budget left", (s) => count(s.budgetLeft)],
 			["Budget spent", (s) => count(s.budgetSpent)],
 			["Spent by others", (s) => count(s.spentByOthers)],
-			["Polls that failed", (s) => `${count(s.polls - s.ok)} of ${count(s.polls)}`],
+			["Failed polls", (s) => `${count(s.errors)} of ${count(s.ok + s.errors)}`],
 			["Timeouts, rate limits", (s) => `${count(s.timeouts)}, ${count(s.rateLimited)}`],
 			["Failing now", failing],
 			["Failed over, returned", (s) => `${count(s.failovers)}, ${count(s.returns)}`],

@@ -567,6 +567,8 @@ mod tests {
             }
             assert_eq!(source.in_flight(), 0);
             let status = &cx.stats[SOURCE];
+            let sent = (status.polls, status.bytes_sent, status.budget_spent);
+            assert_eq!(sent, (0, 0, 0), "no connection was open yet");
             assert_eq!((status.kind_failing_since[kind], status.failing[kind]), (None, 0));
             let mut requested = Vec::new();
             while let Some((Task::TickersOf { symbols, .. }, _)) = source.round.next() {

@@ -67,8 +67,12 @@ impl Source {
                 self.ended(conn, RequestEnd::PutBack, host, cx)
             }
             (Ok(Some(Event::Sent(count))), Some(request)) => {
+                let status = &mut cx.stats[self.id];
+                status.bytes_sent += count as u64;
                 if request.sent_at.is_none() {
                     request.units = host.budget.send(request.unsent, now.mono);
+                    status.budget_spent += u64::from(request.unsent);
+                    status.polls += 1;
                 }
                 request.sent(count, now);
                 false

@@ -239,10 +239,6 @@ impl Source {
             self.quotes_sent_at = now;
         }
         host.budget.choose(request.unsent, purpose, self.parts(host, now), now);
-        let status = &mut cx.stats[id];
-        status.polls += 1;
-        status.budget_spent += u64::from(request.unsent);
-        status.bytes_sent += request.output.len() as u64;
         // If the connection is closed, it is opened first.
         request.is_on_reused = self.upstream.want(conn, request.deadline(now), cx);
         self.requests[conn] = Some(Box::new(request));
