@@ -241,7 +241,8 @@ impl Engine {
     /// Runs a script. `body` comes behind the other arguments.
     pub fn run(
         &mut self,
-        (script, source, note): (Script, SourceId, u64),
+        script: Script,
+        source: SourceId,
         arguments: &[&dyn Display],
         body: Option<&[u8]>,
         cx: &mut Context,
@@ -253,7 +254,7 @@ impl Engine {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
         words.extend(body);
-        self.send(EngineCommand::Run(script, source, note), &words, cx);
+        self.send(EngineCommand::Run(script, source), &words, cx);
     }
 
     /// The name of a key: of a source, or of the whole cluster.
@@ -267,7 +268,7 @@ impl Engine {
 
     /// Sends a heartbeat.
     pub fn beat(&mut self, run: &str, cx: &mut Context) {
-        self.run((Script::Beat, SourceId::ENGINE, 0), &[&run], None, cx);
+        self.run(Script::Beat, SourceId::ENGINE, &[&run], None, cx);
     }
 
     /// Follows `MOVED`: connects to the node of the Redis cluster that has the keys.

@@ -38,10 +38,8 @@ impl Cluster {
         let lease = &mut self.leases[id.index()];
         if let Some(epoch) = lease.epoch(now) {
             lease.due = now + tick / 2;
-            let (budget, parts) = sources.budget(id, now);
-            let (left, spent) = budget.to_tell(parts, now);
-            let words: [&dyn Display; 5] = [&self.run, &epoch, &lease_ms, &left, &what];
-            self.engine.run((Script::Renew, id, spent), &words, None, cx);
+            let words: [&dyn Display; 4] = [&self.run, &epoch, &lease_ms, &what];
+            self.engine.run(Script::Renew, id, &words, None, cx);
             if now.since(lease.told_at) >= tick {
                 // So followers know that the source is collected.
                 let entry = sources[id].entry(Update::Status(None), cx.now, cx);
@@ -56,7 +54,7 @@ impl Cluster {
             let is_alone = u8::from(sources[id].role() == Role::Alone);
             let words: [&dyn Display; 7] =
                 [&self.run, &lease_ms, &lease.seen, &what, &wants, &takes, &is_alone];
-            self.engine.run((Script::Look, id, 0), &words, None, cx);
+            self.engine.run(Script::Look, id, &words, None, cx);
         }
     }
 
@@ -137,10 +135,10 @@ impl Cluster {
             let seen_from = now + self.engine.lease + self.engine.tick();
             lease.rival = Some((before, seen_from));
         }
-        let left = reply.number_at(9).zip(reply.number_at(10));
-        let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
+        // A former collector that has died has spent nothing since it last renewed the lease.
+        let silent = lease.rival.as_ref().map_or(Duration::ZERO, |_| self.engine.lease);
         self.tell_role(id, sources, cx);
-        sources.budget(id, now).0.take_over(left, now);
+        sources.budget(id).take_over(now - silent);
     }
 
     /// The source cannot be shared: this node collects it for itself.
@@ -155,11 +153,11 @@ impl Cluster {
         }
     }
 
-    /// Takes in the reply to a renewal. `spent`: what was spent before the renewal was sent.
+    /// Takes in the reply to a renewal.
     pub(super) fn renewed(
         &mut self,
         id: SourceId,
-        (sent_at, spent): (Mono, u64),
+        sent_at: Mono,
         reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
@@ -175,7 +173,6 @@ impl Cluster {
             return lease.lost(now);
         }
         (lease.held, lease.is_shared) = (Some(Held { epoch, until }), reply.count_at(3) == 0);
-        sources.note_told(id, spent, cx.now);
         let fails = sources[id].should_give_away(FAILS, cx);
         if sources[id].has_collected() {
             lease.failures = 0;
@@ -209,11 +206,9 @@ impl Cluster {
         (entry.head.epoch, entry.head.rest_ms) = (epoch, 0);
         let bytes = encode(&entry);
         let keep = lease.keep(bytes.len(), false);
-        let (budget, parts) = sources.budget(id, cx.now.mono);
-        let left = budget.left(parts, cx.now.mono);
         let (to, lease_ms) = (to.unwrap_or_default(), self.engine.lease.as_millis());
-        let words: [&dyn Display; 6] = [&self.run, &epoch, &left, &keep, &to, &lease_ms];
-        self.engine.run((Script::Release, id, 0), &words, Some(&bytes), cx);
+        let words: [&dyn Display; 5] = [&self.run, &epoch, &keep, &to, &lease_ms];
+        self.engine.run(Script::Release, id, &words, Some(&bytes), cx);
         self.tell_role(id, sources, cx);
     }
 

@@ -29,8 +29,8 @@ const KEPT_BYTES: usize = 256 * 1024;
 pub enum EngineCommand {
     /// User and password.
     Auth,
-    /// Runs a script, for a source if it is about one. The number comes back with the reply.
-    Run(Script, SourceId, u64),
+    /// Runs a script, for a source if it is about one.
+    Run(Script, SourceId),
     /// Reads the market list.
     GetList(SourceId),
     /// Waits for entries.

@@ -323,8 +323,7 @@ impl Cluster {
         let is_told = match told {
             Outbound::Entry(entry) => self.publish(id, *entry, cx),
             Outbound::List(bytes) => self.epoch(id, cx).map(|epoch| {
-                let run = (Script::List, id, 0);
-                self.engine.run(run, &[&self.run, &epoch], Some(&bytes), cx);
+                self.engine.run(Script::List, id, &[&self.run, &epoch], Some(&bytes), cx);
             }),
             Outbound::Ask(series) => self.ask(id, &series, cx),
         };
@@ -357,7 +356,7 @@ impl Cluster {
         let keep = lease.keep(bytes.len(), is_first);
         let mark = u8::from(is_first) | u8::from(is_last) << 1;
         let words: [&dyn Display; 4] = [&self.run, &epoch, &keep, &mark];
-        self.engine.run((Script::Publish, id, 0), &words, Some(&bytes), cx);
+        self.engine.run(Script::Publish, id, &words, Some(&bytes), cx);
         Some(())
     }
 

@@ -249,10 +249,10 @@ impl Cluster {
         }
         match command {
             EngineCommand::Auth | EngineCommand::Other => {}
-            EngineCommand::Run(script, id, note) => match script {
+            EngineCommand::Run(script, id) => match script {
                 Script::Beat => self.beaten(sent_at, reply, cx),
                 Script::Look => self.looked(id, sent_at, reply, sources, cx),
-                Script::Renew => self.renewed(id, (sent_at, note), reply, sources, cx),
+                Script::Renew => self.renewed(id, sent_at, reply, sources, cx),
                 Script::Publish | Script::List if *reply == RespValue::Null => {
                     // The lease is not ours, or has run out.
                     self.leases[id.index()].due = cx.now.mono;
@@ -281,7 +281,7 @@ impl Cluster {
         let is_of_key = memchr::memmem::find(error, b"WRONGTYPE").is_some();
         match command {
             _ if error.starts_with(b"MOVED ") => self.engine.moved(&error[6..], cx),
-            EngineCommand::Run(_, id, _) if is_of_key && id != SourceId::ENGINE => {
+            EngineCommand::Run(_, id) if is_of_key && id != SourceId::ENGINE => {
                 self.spoil(id, "a key of the source is malformed".to_string(), cx);
             }
             EngineCommand::Read if is_of_key => {

@@ -10,12 +10,11 @@ pub enum Script {
     /// run, lease time, newest epoch that the node has seen, what it collects, how many sources it collects
     /// (-1 if it does not want this one), `takes`, 1 if it collects this one for itself.
     /// Returns whether it was taken, epoch, milliseconds that are left, where to read from, the newest entry,
-    /// the version of the list, what is collected. Then, of the lease before: holder, whether the holder has
-    /// let go, what it had left of the budget, and how long ago. An epoch that no node can have reached is as
-    /// good as none.
+    /// the version of the list, what is collected. Then, of the lease before: holder, and whether the holder
+    /// has let go. An epoch that no node can have reached is as good as none.
     Look,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
-    /// time, what is left of the budget, what the holder collects.
+    /// time, what the holder collects.
     /// Returns 0 if the lease is not the holder's. Otherwise returns 1, a run that wants the source, how many
     /// sources that run collects, 1 if a node collects the source for itself.
     Renew,
@@ -24,8 +23,8 @@ pub enum Script {
     Publish,
     /// Sets the market list. Arguments: holder, epoch, list.
     List,
-    /// Lets a lease go, and adds an entry that says so. Arguments: holder, epoch, what is left of the budget,
-    /// entries that stay, the run that gets the lease or nothing, lease time, entry.
+    /// Lets a lease go, and adds an entry that says so. Arguments: holder, epoch, entries that stay, the
+    /// run that gets the lease or nothing, lease time, entry.
     Release,
 }
 
@@ -77,14 +76,12 @@ local holder, released = get('holder'), tonumber(get('released')) or 0
 local ms = (tonumber(get('until')) or 0) - now
 if not (epoch >= 0 and epoch < 2^52) then epoch = 0 end
 if released == 1 or ms <= 0 or ms > 2 * lease then ms = 0 end
-local units, age = get('left'), now - (tonumber(get('at')) or now)
 local is_own = holder == ARGV[1] and released == 0
 local takes = ms > 0 and is_own or ms == 0 and ARGV[6] == '1'
 if takes then
   touch()
   if not is_own or epoch < tonumber(ARGV[3]) or epoch == 0 then
     epoch = math.max(epoch, tonumber(ARGV[3])) + 1
-    set('left', 0, 'at', text(now))
     redis.call('HDEL', KEYS[1], 'begin')
   end
   set('holder', ARGV[1], 'epoch', text(epoch), 'until', text(now + lease), 'released', 0, 'what', ARGV[4])
@@ -98,11 +95,11 @@ end
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
 last = last[1] and last[1][1] or '0-0'
 return {takes and 1 or 0, text(epoch), ms, get('from'), last, get('list'), get('what'),
-  holder, released, units, text(age)}",
+  holder, released}",
     "\
 if not is_mine() then return 0 end
 touch()
-set('until', text(now + ARGV[3]), 'left', ARGV[4], 'at', text(now), 'what', ARGV[5])
+set('until', text(now + ARGV[3]), 'what', ARGV[4])
 stay()
 local is_alone = now - (tonumber(get('alone_at')) or 0) <= tonumber(ARGV[3]) and 1 or 0
 local is_wanted = now - (tonumber(get('want_at')) or 0) <= ARGV[3] / 2
@@ -120,12 +117,12 @@ redis.call('SET', KEYS[2], ARGV[3])
 return redis.call('HINCRBY', KEYS[1], 'list', 1)",
     "\
 if not is_mine() then return 0 end
-set('released', 1, 'left', ARGV[3], 'at', text(now))
-if ARGV[5] ~= '' then
-  set('holder', ARGV[5], 'released', 0, 'until', text(now + ARGV[6]))
+set('released', 1)
+if ARGV[4] ~= '' then
+  set('holder', ARGV[4], 'released', 0, 'until', text(now + ARGV[5]))
   redis.call('HDEL', KEYS[1], 'want_at', 'begin')
   redis.call('HINCRBY', KEYS[1], 'epoch', 1)
 end
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'e', ARGV[7])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'e', ARGV[6])
 return 1",
 ];

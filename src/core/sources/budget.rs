@@ -46,9 +46,6 @@ const PERCENT_OTHERS: u64 = 10;
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// How long a request waits for the other nodes to be told. The source is woken as soon as they are.
-pub const TELL_PAUSE: Duration = Duration::from_millis(250);
-
 /// What units are spent for, the most urgent first. A purpose with the number n leaves n quarters of the
 /// dearest request's cost to more urgent ones: a cheap request that yields must not overtake a dear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,14 +64,10 @@ pub enum Purpose {
 #[derive(Debug, Default)]
 pub struct Budget {
     accounts: Vec<Account>,
-    /// Units of all chosen requests since the start.
-    spent: u64,
     /// Units of the chosen requests that are not sent yet.
     pub unsent: u64,
     /// Units of all requests that were sent since the start.
     sent: u64,
-    /// In a cluster: what was spent when the other nodes were last told what is left.
-    told: u64,
 }
 
 /// What was spent of one limit.
@@ -159,7 +152,6 @@ impl Budget {
     /// Chooses a request of this cost: it takes its share of the pace, and counts until it is sent.
     pub fn choose(&mut self, cost: u32, purpose: Purpose, parts: u32, now: Mono) {
         let cost = u64::from(cost);
-        self.spent += cost;
         self.unsent += cost;
         for account in &mut self.accounts {
             let time = account.time_of(cost, parts);
@@ -229,50 +221,16 @@ impl Budget {
         let of = |it: &Account| it.left(parts, self.unsent, now);
         self.accounts.iter().map(of).min().unwrap_or(0)
     }
-}
 
-/// What a cluster needs: the collector of a source reports to the others what is left of the budget.
-impl Budget {
-    /// Goes on from what another node had left: units, and how many milliseconds ago. If it is not known,
-    /// nothing counts as left.
-    pub fn take_over(&mut self, left: Option<(u64, u64)>, now: Mono) {
-        let (units, age_ms) = left.unwrap_or_default();
-        let since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
+    /// Other nodes may have spent everything until `since`: nothing was left then.
+    pub fn take_over(&mut self, since: Mono) {
         for account in &mut self.accounts {
-            let missing = account.burst().saturating_sub(units);
-            let time = Duration::from_micros(account.time_of(missing, 1));
+            let time = Duration::from_micros(account.time_of(account.burst(), 1));
             account.paid_until = account.paid_until.max(since + time);
             // As if all of it was spent for quotes: others get their share from now on.
             let time = time * 100 / PERCENT_QUOTES as u32;
             account.quotes_paid_until = account.quotes_paid_until.max(since + time);
         }
-        self.told = self.spent;
-    }
-
-    /// When a collector may send a request of this cost. If much was spent since the other nodes were told,
-    /// it tells them first.
-    pub fn tell_first(&self, cost: u32, parts: u32, now: Mono) -> Mono {
-        let untold = self.spent - self.told;
-        let is_much = untold > 0 && untold + u64::from(cost) > self.untold_most(parts);
-        if is_much { now + TELL_PAUSE } else { now }
-    }
-
-    /// The units that may be reported as left, and the count to pass to [`Budget::note_told`] after that.
-    /// What may be spent until the next report is held back.
-    pub fn to_tell(&self, parts: u32, now: Mono) -> (u64, u64) {
-        (self.left(parts, now).saturating_sub(self.untold_most(parts)), self.spent)
-    }
-
-    /// The other nodes know what was left when `spent` units were spent: before a reload, at another host.
-    pub fn note_told(&mut self, spent: u64) {
-        self.told = self.told.max(spent.min(self.spent));
-    }
-
-    /// The most units that may be spent before the other nodes are told: the units of two seconds. With the
-    /// default lease, the nodes are told twice a second.
-    fn untold_most(&self, parts: u32) -> u64 {
-        let of = |it: &Account| (2_000_000 / it.time_of(1, parts).max(1)).max(2 * it.dearest);
-        self.accounts.iter().map(of).min().unwrap_or(0)
     }
 }
 
@@ -609,7 +567,7 @@ mod tests {
         assert_eq!(budget.ready_at(2, Purpose::History, 1, now), now);
         // Also of a budget of which nothing is left.
         let mut budget = self::budget(&[limit(6000, 60)], 80);
-        budget.take_over(None, Mono(0));
+        budget.take_over(Mono(0));
         let (_, quotes) = quotes_in(&mut budget, 20);
         assert!((1_150..=1_250).contains(&quotes), "{quotes}");
     }
@@ -624,16 +582,6 @@ mod tests {
         both.configure(&[narrow], 2, Mono(0));
         assert!(both.ready_at(2, Purpose::Named, 1, Mono(0)) >= Mono(1_000_000));
         assert!(!both.is_unused(Mono(1_000_000)) && both.is_unused(Mono(2_000_000)));
-    }
-
-    #[test]
-    fn what_was_told_of_another_host_is_not_counted_for_this_one() {
-        let mut budget = budget(&[limit(1000, 60)], 2);
-        budget.take_over(Some((100, 0)), Mono(0));
-        budget.note_told(5);
-        assert_eq!(budget.tell_first(2, 1, Mono(0)), Mono(0));
-        spend(&mut budget, 1000, Purpose::Named, 1, Mono(0));
-        assert_eq!(budget.tell_first(2, 1, Mono(0)), Mono(0) + TELL_PAUSE);
     }
 
     #[test]

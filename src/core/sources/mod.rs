@@ -323,31 +323,22 @@ impl Sources {
         self.all.iter().map(Source::staged).sum()
     }
 
-    /// The budget that a source spends, and into how many parts it is divided.
-    pub fn budget(&mut self, id: SourceId, now: Mono) -> (&mut Budget, u32) {
-        let (place, source) = (self[id].host, &self.all[id.index()]);
-        let host = &mut self.hosts[place];
-        let parts = source.parts(host, now);
-        (&mut host.budget, parts)
+    /// The budget that a source spends.
+    pub fn budget(&mut self, id: SourceId) -> &mut Budget {
+        let place = self[id].host;
+        &mut self.hosts[place].budget
     }
 
     /// Gives a source a role in the cluster.
     pub fn set_role(&mut self, id: SourceId, role: Role, cx: &mut Context) {
-        let (now, idle_since) = (cx.now.mono, self[id].idle_since());
+        let idle_since = self[id].idle_since();
         self[id].set_role(role, cx);
         let halt = self.hosts[self[id].host].halt;
         self[id].halted(halt, cx);
         if let Some(since) = idle_since.filter(|_| role == Role::Alone) {
             // Other nodes, or an earlier run, may have spent the whole budget before.
-            let left = Some((0, now.since(since).as_millis() as u64));
-            self.budget(id, now).0.take_over(left, now);
+            self.budget(id).take_over(since);
         }
-    }
-
-    /// The other nodes know what was left of the budget when `spent` units were spent.
-    pub fn note_told(&mut self, id: SourceId, spent: u64, now: Now) {
-        self.budget(id, now.mono).0.note_told(spent);
-        self[id].wake_up(now);
     }
 
     /// The history has room again, or has ended a load. Requests that have waited for the history are due.

@@ -215,7 +215,7 @@ fn a_slow_engine_holds_up_no_poll() {
         }
         world.is_fresh(12_000);
         world.delay_ms = 0;
-        // A source may be given on at once, and its new collector begins with what is left of the budget.
+        // A source may be given on at once, and its new collector begins with nothing left of the budget.
         world.comes_together(6000, 3100);
     }
 }

@@ -216,8 +216,7 @@ impl Model {
                 if takes {
                     if !is_own || epoch < whole(2) || epoch == 0 {
                         taken = epoch.max(whole(2)) + 1;
-                        let (nothing, at) = ("0".to_string(), now.to_string());
-                        changes.extend([("left", nothing), ("at", at), ("begin", String::new())]);
+                        changes.push(("begin", String::new()));
                     }
                     changes.extend([
                         ("until", (now + time).to_string()),
@@ -250,8 +249,6 @@ impl Model {
                     bulk(get("what").as_bytes()),
                     bulk(get("holder").as_bytes()),
                     number(of("released")),
-                    bulk(get("left").as_bytes()),
-                    bulk((now - of("at")).to_string().as_bytes()),
                 ])
             }
             _ if !is_mine() => {
@@ -263,12 +260,7 @@ impl Model {
             }
             Script::Renew => {
                 let until = now + whole(2);
-                changes.extend([
-                    ("until", until.to_string()),
-                    ("left", text(3)),
-                    ("at", now.to_string()),
-                    ("what", text(4)),
-                ]);
+                changes.extend([("until", until.to_string()), ("what", text(3))]);
                 let is_alone = number((now - of("alone_at") <= whole(2)).into());
                 match now - of("want_at") > whole(2) / 2 {
                     true => list(&[number(1), bulk(b""), number(0), is_alone]),
@@ -303,13 +295,12 @@ impl Model {
                 number(of("list") + 1)
             }
             Script::Release => {
-                self.add(&keys[1], &arguments[6], 4096);
-                changes.extend([("left", text(2)), ("at", now.to_string())]);
-                changes.extend(match text(4).is_empty() {
+                self.add(&keys[1], &arguments[5], 4096);
+                changes.extend(match text(3).is_empty() {
                     true => vec![("released", "1".to_string())],
                     false => vec![
-                        ("holder", text(4)),
-                        ("until", (now + whole(5)).to_string()),
+                        ("holder", text(3)),
+                        ("until", (now + whole(4)).to_string()),
                         ("epoch", (epoch + 1).to_string()),
                         ("want_at", "0".to_string()),
                         ("begin", String::new()),

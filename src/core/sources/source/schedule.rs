@@ -21,7 +21,6 @@ use crate::core::sources::clock::HOURLY;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::quote_round::{RoundEnd, markets};
-use crate::core::sources::replica::Role;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::Paging;
@@ -131,9 +130,6 @@ impl Source {
             if task.is_quotes() && (self.others_wait || host.others_wait) {
                 // Both need the budget: quotes leave the others their share.
                 at = at.max(host.budget.quotes_turn(cost, parts, now));
-            }
-            if self.role() == Role::Collector {
-                at = at.max(host.budget.tell_first(cost, parts, now));
             }
             Offer { due: due.max(at).max(host.halt.until), task, purpose }
         };
@@ -397,6 +393,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, Limits, SourceConfig};
     use crate::core::history::History;
+    use crate::core::sources::Role;
     use crate::core::sources::Sources;
     use crate::core::stats::SourceState;
     use crate::core::testing::{NOW, SOURCE, config_of, context, list};
@@ -600,35 +597,12 @@ mod tests {
         for (cluster, expected) in [(None, [1, 1, 1]), (Some(Default::default()), [2, 1, 2])] {
             let mut cx =
                 context(Config { cluster, sources: sources.clone(), ..Config::default() }, NOW);
-            let mut sources = Sources::new(&mut cx);
-            let parts = [0, 1, 2].map(|id| sources.budget(SourceId(id), NOW.mono).1);
+            let sources = Sources::new(&mut cx);
+            let parts = [0, 1, 2].map(|id| {
+                let source = &sources[SourceId(id)];
+                source.parts(&sources.hosts[source.host], NOW.mono)
+            });
             assert_eq!(parts, expected);
-        }
-    }
-
-    #[cfg(feature = "cluster")]
-    #[test]
-    fn a_collector_tells_what_it_spends_whatever_becomes_of_its_host_and_its_neighbour() {
-        use crate::core::sources::budget::TELL_PAUSE;
-        let of = |id: &str| SourceConfig { id: id.into(), ..SourceConfig::new("binance") };
-        let (cluster, all) = (Some(Default::default()), vec![of("a"), of("b")]);
-        let mut cx = context(Config { cluster, sources: all, ..Config::default() }, NOW);
-        let (mut sources, now) = (Sources::new(&mut cx), NOW.mono);
-        let (it, neighbour) = (SourceId(0), SourceId(1));
-        sources.set_role(it, Role::Collector, &mut cx);
-        for role in [Role::Collector, Role::Alone] {
-            sources.set_role(neighbour, role, &mut cx);
-            let (budget, parts) = sources.budget(it, now);
-            budget.choose(150, Purpose::Named, 1, now);
-            budget.send(150, now);
-            let (_, spent) = budget.to_tell(parts, now);
-            for (is_told, expected) in [(false, now + TELL_PAUSE), (true, now)] {
-                if is_told {
-                    sources.note_told(it, spent, NOW);
-                }
-                let offer = sources.all[0].next_offer(Pace::Free, &sources.hosts[0], &cx);
-                assert_eq!(offer.expect("it has no list").due, expected, "{role:?}");
-            }
         }
     }
 
