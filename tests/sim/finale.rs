@@ -217,10 +217,29 @@ impl World {
                 // What is not proven to be empty is passed over, as a library does. At the end of what is
                 // known, it is told where to go on.
                 Ok(Found::NoData(Some(next))) if next + 1 < page.to => page.to = next + 1,
-                Ok(Found::NoData(Some(_))) => return,
+                // There is no end yet as long as something is unknown.
+                Ok(Found::NoData(Some(_))) if !self.knows_all_before(&page, rng) => return,
+                Ok(Found::NoData(Some(_))) if self.now < limit + 60 * SECOND => {
+                    self.run_until(self.now + 7 * SECOND);
+                }
                 other => self.fail(&format!("{target} is still {other:?}")),
             }
         }
+    }
+
+    /// Whether a chart from the oldest slot that is kept up to the last bar of a page says that it is complete.
+    fn knows_all_before(&mut self, page: &Page, rng: &mut Rng) -> bool {
+        let base = base_of(page.interval);
+        let from = (self.oldest_kept(base) + 2) * length_ms(base).expect("stored");
+        let to = candle_at(page.interval, (page.to - 1) * 1000).1;
+        if from >= to {
+            return false;
+        }
+        let ask = ChartAsk { source: Some(0), ..ChartAsk::of(0, base, (Some(from), Some(to - 1))) };
+        let target = ask.target(&self.symbols[0].replace('/', "-"), "alpha");
+        let answer = self.ask(&target, Kind::Chart(ask), rng);
+        answer.field("Chart-Coverage").ok().flatten() == Some("complete")
+            && answer.field("Link").ok().flatten().is_none()
     }
 
     /// Whether memory has no room for the candles of a run.

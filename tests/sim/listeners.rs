@@ -49,6 +49,8 @@ pub struct Listener {
     newest: BTreeMap<String, String>,
     /// The symbols of those of them that are of this stream, and not of the one before.
     told: BTreeSet<String>,
+    /// The symbols, and the charts, of which it was told that they are gone, and nothing since.
+    gone: BTreeSet<String>,
     /// What has not reached it yet, with the end of each event in the stream. What is gone has no value.
     underway: VecDeque<(u64, String, String)>,
     /// What has: the quotes, and the last id.
@@ -215,6 +217,7 @@ impl Listener {
                 return Err(format!("{symbol} is told twice: {data}"));
             }
         }
+        self.gone.remove(&symbol);
         self.told.insert(symbol.clone());
         self.underway.push_back((self.made, symbol, data.to_string()));
         Ok(())
@@ -225,9 +228,13 @@ impl Listener {
         let symbol = gone["symbol"].text().unwrap_or_default().to_string();
         let code = gone["code"].text().unwrap_or_default();
         let (books, is_chart) = (context.books, gone.keys().contains(&"interval"));
-        if is_chart {
-            self.closes.remove(&format!("{} {}", gone["symbol"], gone["interval"]));
-        } else {
+        let place = match is_chart {
+            true => format!("{} {}", gone["symbol"], gone["interval"]),
+            false => symbol.clone(),
+        };
+        self.closes.remove(&place);
+        ensure(self.gone.insert(place), || format!("{data} is told twice"))?;
+        if !is_chart {
             self.newest.remove(&symbol);
             self.underway.push_back((self.made, symbol.clone(), String::new()));
         }
@@ -251,6 +258,7 @@ impl Listener {
         let chart = format!("{} {}", candle["symbol"], candle["interval"]);
         let open = candle["candle"][0].integer().ok_or("no open time")?;
         let is_closed = candle["closed"].bool().ok_or("closed is no boolean")?;
+        self.gone.remove(&chart);
         let closed = self.closes.get(&chart).copied().unwrap_or(i64::MIN);
         if open <= closed {
             return Err(format!("{data} comes behind {closed}"));
