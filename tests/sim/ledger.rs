@@ -271,6 +271,8 @@ pub struct Ledger {
     /// told the daemon that it had.
     shifted: Option<Shift>,
     contradicted: Option<u64>,
+    /// When the exchange's clock was last set back.
+    set_back: Option<u64>,
     /// When the machine slept, and for how many milliseconds; when its clock was set, and by how
     /// many.
     pub sleeps: Vec<(u64, i64)>,
@@ -588,6 +590,7 @@ impl Ledger {
     /// quotes that are older than those before, for any answer may be old.
     pub fn jumped(&mut self, ms: i64, now: Moment) {
         self.shifted = Some(Shift { at: now.us, is_back: ms < 0 });
+        self.set_back = if ms < 0 { Some(now.us) } else { self.set_back };
         self.contradicted = None;
     }
 
@@ -748,7 +751,13 @@ impl Ledger {
         let hides =
             |(at, closed, _): &(u64, Closed, Rc<Row>)| *closed == Closed::Yes && *at < span.0;
         let said = self.seen(market, interval, span).filter_map(|candles| candles.said.get(&slot));
-        let seen = said.flat_map(|said| &said[said.iter().rposition(hides).unwrap_or(0)..]);
+        // Where a clock is set back, the next candle is young again, and does not replace a final one.
+        let was_final = |at: u64| self.set_back.is_some_and(|set_back| at < set_back);
+        let begin = |said: &Words| match said.iter().rposition(hides) {
+            Some(at) if !was_final(said[0].0) => at,
+            _ => 0,
+        };
+        let seen = said.flat_map(|said| &said[begin(said)..]);
         let seen = seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No);
         let mut rows: Vec<&Row> = Vec::new();
         for (_, _, row) in seen {
