@@ -1,5 +1,6 @@
 //! The feed for charting libraries, asked as the adapter of TradingView's library asks: configuration,
-//! search, symbol, history, quotes. Every candle is that of the chart.
+//! search, symbol, history, quotes. Bars, pages that lead to the left, and where they end, are judged by the
+//! simulation (`tests/sim/udf.rs`).
 
 #![cfg(feature = "page")]
 
@@ -25,20 +26,6 @@ fn world(exchange: &Binance, wait_ms: u64) -> Marketd {
     let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
     let config = with(config(&[source]), "history", history);
     start(&with(config, "limits", json!({ "chartWaitMs": wait_ms }))).with_clock()
-}
-
-/// Rows of a market as Binance sends them: one a minute before [`PRESENT`].
-fn minutes(oldest: i64) -> String {
-    let rows = (0..=oldest).rev().map(|ago| {
-        let open = (PRESENT - ago * MINUTE) * 1000;
-        let close = open + 59_999;
-        let price = 100_000 + ago % 977;
-        format!(
-            r#"[{open},"{price}.5","{price}.75","{price}.25000000","{price}.50000001","0.{:08}",{close},"1",1,"1","1","0"]"#,
-            ago + 1
-        )
-    });
-    format!("[{}]", rows.collect::<Vec<_>>().join(","))
 }
 
 /// What the adapter gets for a request.
@@ -102,54 +89,6 @@ impl Adapter {
 
 fn time(bar: &[String; 6]) -> i64 {
     bar[0].parse().expect("seconds")
-}
-
-/// Bars, pages that lead to the left, and where they end, are judged by the simulation (`tests/sim/udf.rs`).
-#[test]
-fn what_the_exchange_has_not_told_is_no_end() {
-    let exchange = Binance::generated(3, 4);
-    // The market begins where its first candle is; it takes another answer to know that none is before.
-    exchange.set_klines("BTCUSDT", "1m", &minutes(100));
-    let marketd = world(&exchange, 300);
-    let adapter = Adapter(marketd.addr());
-    let at = |ago: i64| PRESENT - ago * MINUTE;
-    let newest = format!("resolution=1&from=0&to={}&countback=300", at(-1));
-    let bars = eventually(LONG, || match adapter.history("BTC/USDT", &newest) {
-        Page::Bars(bars) => Some(bars),
-        _ => None,
-    });
-    assert_eq!(bars.len(), 101);
-    // Silence is no such answer. The library is told to ask again, and not that something is wrong.
-    exchange.fault_on(KLINES, Fault::Silence);
-    let kept = PRESENT - KEEP[0].1 * MINUTE;
-    let older = format!("resolution=1&from=0&to={}&countback=300", at(100));
-    let range = format!("resolution=1&from={}&to={}", at(500), at(100));
-    for rest in [&older, &range] {
-        match adapter.history("BTC/USDT", rest) {
-            Page::NoData(Some(next)) if (kept..at(100)).contains(&next) => {}
-            other => panic!("{rest}: {other:?}"),
-        }
-    }
-    let newest = (NOW / 3_600_000 - 3) * 3600;
-    for rest in ["resolution=60&countback=10", "resolution=60&from=1&to=1715769425"] {
-        assert_eq!(adapter.history("ETH/USDT", rest), Page::NoData(Some(newest)), "{rest}");
-    }
-    exchange.heal();
-    exchange.cut();
-    eventually(LONG, || match adapter.history("ETH/USDT", "resolution=60&countback=10") {
-        Page::Bars(bars) => (bars.len() == 10).then_some(()),
-        _ => None,
-    });
-    for rest in [older, range] {
-        eventually(LONG, || {
-            (adapter.history("BTC/USDT", &rest) == Page::NoData(None)).then_some(())
-        });
-    }
-    // One request, and the one that met silence, asked for all that is kept.
-    let begin = (kept * 1000).to_string();
-    let asked = exchange.asked_of(KLINES).into_iter();
-    let wide = asked.filter(|it| it.param("startTime").as_deref() == Some(&begin)).count();
-    assert!((1..=2).contains(&wide), "{wide} requests");
 }
 
 #[test]
