@@ -11,7 +11,7 @@ use super::endpoint::{EndpointSpec, KeyForm, PagesForm};
 use super::fields::{check_constants, names_of};
 use super::listing::ListingField;
 use super::path::Form;
-use super::prices::{Archive, CandleField, TickerField};
+use super::prices::{Archive, CandleField, OF_STATS, TickerField};
 use crate::config::members::Named;
 use crate::config::values::read_text;
 use crate::config::{ConfigFault, Report, SourceConfig};
@@ -253,9 +253,9 @@ impl DialectForm {
     /// Reports figures that `stats` cannot bring, and assets that are renamed to themselves.
     fn check_words(&self, report: &mut Report) {
         let stats = self.tickers.stats.as_ref().and_then(|it| it.fields.as_ref());
-        use TickerField::*;
-        let fills = [Id, Open, High, Low, BaseVolume, QuoteVolume];
-        let others = TickerField::ALL.iter().filter(|field| !fills.contains(field));
+        let is_other =
+            |field: &&TickerField| **field != TickerField::Id && !OF_STATS.contains(field);
+        let others = TickerField::ALL.iter().filter(is_other);
         for field in others.filter(|field| stats.is_some_and(|it| it.has(**field))) {
             let what = "expected open, high, low, baseVolume and quoteVolume alone";
             let message = format!("`stats` brings no `{}`: {what}", field.name());

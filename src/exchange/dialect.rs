@@ -10,7 +10,7 @@ use super::fields::{Constants, MemberTable, TableOf};
 use super::json::Raw;
 use super::listing::ListingForm;
 use super::path::{Step, find};
-use super::prices::{Candles, TickerField};
+use super::prices::{Candles, OF_STATS, TickerField};
 use super::shape::ItemForm;
 use super::value::Unit;
 use crate::config::forms::{SOURCE_ID, URL};
@@ -154,7 +154,9 @@ impl Dialect {
         let has = |it: &TickerCall, field| self.table_of(it).has(field);
         let is_whole = |it: &&TickerCall| {
             let fields = TickerField::ALL.iter().filter(|field| **field != TickerField::Id);
-            let comes = |field| stats.as_ref().is_some_and(|stats| has(stats, field));
+            let comes = |field| {
+                OF_STATS.contains(&field) && stats.as_ref().is_some_and(|stats| has(stats, field))
+            };
             let lacks = |field, all| has(all, field) && !has(it, field) && !comes(field);
             !fields.copied().any(|field| all.as_ref().is_some_and(|all| lacks(field, all)))
         };

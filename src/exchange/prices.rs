@@ -46,6 +46,12 @@ names! {
     }
 }
 
+/// The fields that `stats` brings.
+pub(super) const OF_STATS: [TickerField; 5] = {
+    use TickerField::*;
+    [Open, High, Low, BaseVolume, QuoteVolume]
+};
+
 /// What is known about the items of a body before they are read.
 pub(super) struct Known {
     /// The unit of their times.

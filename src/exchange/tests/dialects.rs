@@ -35,6 +35,10 @@ fn tickers_of_some_markets_are_requested_in_one_way_that_has_every_field() {
     let several = r#""several": { "call": { "target": "/t?m={ids}", "cost": 2, "items": "r{}" },
         "sizes": [{ "most": 5 }, { "most": 9, "cost": 4 }] },"#;
     let lacks = several.replacen("\"sizes\"", r#""fields": { "c": "last" }, "sizes""#, 1);
+    let ways = |text: &str| -> Vec<_> {
+        let dialect = Dialect::read("sample.json", text).unwrap_or_else(|it| panic!("{it:?}"));
+        dialect.ways().iter().map(|way| (way.markets, way.cost)).collect()
+    };
     for (own, expected) in [
         ([all, one, ""], vec![(None, 3), (Some(1), 1)]),
         ([all, one, several], vec![(None, 3), (Some(5), 2), (Some(9), 4)]),
@@ -45,10 +49,15 @@ fn tickers_of_some_markets_are_requested_in_one_way_that_has_every_field() {
         (["", one, ""], vec![(Some(1), 1)]),
     ] {
         let text = sample.replacen(calls, &own.concat(), 1);
-        let dialect = Dialect::read("sample.json", &text).unwrap_or_else(|it| panic!("{it:?}"));
-        let ways: Vec<_> = dialect.ways().iter().map(|way| (way.markets, way.cost)).collect();
-        assert_eq!(ways, expected, "{own:?}");
+        assert_eq!(ways(&text), expected, "{own:?}");
     }
+    // `stats` brings no bid, also if it has the same fields as the tickers of all markets.
+    let stats = sample.split_once("/day\", \"items\": \"result\" }").expect("`stats`").1;
+    let stats = stats.split_once(" },").expect("its end").0;
+    let text = sample.replacen(stats, "", 1);
+    let narrow =
+        text.replacen(one, &one.replacen(" } }", r#" }, "fields": { "c": "last" } }"#, 1), 1);
+    assert_eq!((ways(&text), ways(&narrow)), (vec![(None, 3), (Some(1), 1)], vec![(None, 3)]));
 }
 
 #[test]
