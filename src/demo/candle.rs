@@ -64,8 +64,7 @@ impl DemoCandle {
     }
 
     /// Divides a day into hours, an hour into minutes, or a minute into seconds. Seconds have no wicks: the
-    /// price moves only once, from the open to the close. If the minute's range is two ticks or more, it
-    /// moves in every second.
+    /// price moves only once, from the open to the close.
     pub(super) fn divide(
         &self,
         parts: &mut [DemoCandle],
@@ -78,9 +77,6 @@ impl DemoCandle {
         let margin = least + more + random.below(more + 1);
         let waypoints = self.waypoints(parts.len(), margin, random);
         self.walk(parts, &waypoints, random);
-        if !has_wicks && range >= 2 {
-            self.move_flat_seconds(parts, &waypoints);
-        }
         for part in parts.iter_mut() {
             // At most half way to the parent's high or low: only one part should reach it.
             let mut wick = |room: i64| (least + random.below(more + 1)).min((room + 1) / 2);
@@ -157,27 +153,6 @@ impl DemoCandle {
     fn reflect(&self, price: i64) -> i64 {
         let reflected = price.min(2 * self.high - price).max(2 * self.low - price);
         reflected.clamp(self.low, self.high)
-    }
-
-    /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks. The
-    /// range has at least three prices, so one of them is neither of these two.
-    fn move_flat_seconds(&self, parts: &mut [DemoCandle], waypoints: &[Waypoint]) {
-        let fixed_at = |at: usize| Some(waypoints.iter().find(|point| point.at == at)?.price);
-        for at in 1..60 {
-            let (open, close) = (parts[at - 1].open, parts[at - 1].close);
-            let next = fixed_at(at + 1);
-            let moves = |price: &i64| *price != open && Some(*price) != next;
-            if moves(&close) || fixed_at(at).is_some() {
-                continue;
-            }
-            let near = [close + 1, close - 1, close + 2, close - 2];
-            let moved = near
-                .into_iter()
-                .find(|price| (self.low..=self.high).contains(price) && moves(price))
-                .expect("one of three prices is neither the open nor the waypoint");
-            parts[at - 1].close = moved;
-            parts[at].open = moved;
-        }
     }
 
     /// Distributes the volume over the parts, whose prices are already set: at random, and more to
@@ -291,9 +266,7 @@ mod tests {
                 assert!(widest * 100 <= range * most + 600, "{label}");
                 let wick =
                     |part: &DemoCandle| part.high - part.low - (part.close - part.open).abs();
-                let moves =
-                    |part: &DemoCandle| wick(part) == 0 && (range < 2 || part.open != part.close);
-                assert!(has_wicks || parts.iter().all(moves), "{label}");
+                assert!(has_wicks || parts.iter().all(|part| wick(part) == 0), "{label}");
             }
         }
     }
