@@ -12,12 +12,12 @@ use super::report::{Answer, CandleService, Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
 use super::silence::TOGETHER;
 use super::symbol::{SourceId, SymbolId};
-use super::touched::Touched;
 use super::window::floor_slot;
 use crate::config::{HistoryConfig, Limits};
 use crate::decimal::Decimal;
 use crate::history::Changes;
 use crate::interval::Stored;
+use crate::place_set::PlaceSet;
 use crate::record::Candle;
 use crate::time::{Mono, UnixMs};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,8 +52,8 @@ pub struct Charts {
     next_version: u64,
     /// The counters since the start.
     totals: ChartCounts,
-    /// The symbols with a series that has changed or closed.
-    pub touched: Touched,
+    /// The symbols with a series that has changed or closed, by index.
+    pub touched: PlaceSet,
 }
 
 /// Counters over all series.
@@ -134,7 +134,7 @@ impl Charts {
     /// Closes a series and drops its candles. They do not count as evicted.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
-            self.touched.note(key.symbol);
+            self.touched.insert(key.symbol.index());
             if !series.archived.is_empty() {
                 self.unopened.insert(key, series.archived.clone());
             }
@@ -186,7 +186,7 @@ impl Charts {
             written.evicted += series.forget_before(floor);
             written
         })?;
-        self.touched.note(key.symbol);
+        self.touched.insert(key.symbol.index());
         if *evidence != Evidence::History {
             self.totals.written += written.written as u64;
             self.totals.updated += written.updated as u64;
@@ -252,7 +252,7 @@ impl Charts {
             changed |= series.tick(price, at);
         }
         if changed {
-            self.touched.note(symbol);
+            self.touched.insert(symbol.index());
         }
         changed
     }
@@ -307,7 +307,7 @@ impl Charts {
     pub fn hide_from(&mut self, source: SourceId, time: UnixMs) {
         for key in self.open_keys(source) {
             self.change(key, |series| series.hide_from(key.interval.slot_of(time)));
-            self.touched.note(key.symbol);
+            self.touched.insert(key.symbol.index());
         }
         for (key, archived) in self.unopened.range_mut(keys_of(source)) {
             archived.remove(key.interval.slot_of(time)..i64::MAX);

@@ -25,7 +25,6 @@ mod silence;
 mod symbol;
 #[cfg(test)]
 pub(crate) mod testing;
-mod touched;
 mod window;
 
 pub use builder::ChartBuilder;
@@ -39,7 +38,6 @@ pub use report::{AllRows, Answer, CandleService, Evidence, IngestCounts, Reporte
 pub use series::{Series, SeriesKey};
 pub use silence::{REREAD, TOGETHER, refresh_ms};
 pub use symbol::{Lookup, SourceId, SymbolId, SymbolName};
-pub use touched::Touched;
 pub use window::{NEWEST, floor_slot, needed};
 
 use crate::config::{Config, SourceChange};

@@ -20,8 +20,8 @@ pub use feed::{Awaited, Quote, QuoteCounts, QuoteTurn};
 pub use normalize::QuoteReject;
 
 use super::symbol::{SourceId, SymbolId};
-use super::touched::Touched;
 use crate::config::SourceConfig;
+use crate::place_set::PlaceSet;
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
 use feed::{Feed, Totals};
@@ -309,14 +309,14 @@ impl Quotes {
         self.holders.get(symbol.index()).map_or(0, |holders| holders.dropped)
     }
 
-    /// The symbols with a quote that has changed, come or gone.
+    /// The symbols with a quote that has changed, come or gone, by index.
     #[inline]
-    pub fn touched(&self) -> &Touched {
+    pub fn touched(&self) -> &PlaceSet {
         &self.totals.touched
     }
 
     /// The symbols with a quote that has changed, come or gone, to take them out.
-    pub fn touched_mut(&mut self) -> &mut Touched {
+    pub fn touched_mut(&mut self) -> &mut PlaceSet {
         &mut self.totals.touched
     }
 

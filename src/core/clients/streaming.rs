@@ -9,7 +9,7 @@
 //! symbol, and holds up nobody. An event is rendered once for all readers, but a quote with decimals as
 //! strings once for each.
 //!
-//! While there is no stream, nothing is watched, and a change costs the check of one flag.
+//! While there is no stream, a change only marks its symbol, and the first stream drops the marks.
 
 use crate::core::api::stream::write_bye;
 use crate::core::api::{Error, StreamRequest, View};
@@ -18,6 +18,7 @@ use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::streams::{EventStream, QuoteReaders, SharedEvents};
 use crate::core::{CloseReason, Context};
 use crate::http::Output;
+use crate::market::SymbolId;
 use crate::place_set::PlaceSet;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -113,8 +114,9 @@ impl Streams {
         }
         let is_first = cx.stats.streams.open == 0;
         if is_first {
-            cx.market.quotes.touched_mut().watch(true);
-            cx.market.charts.touched.watch(true);
+            // No stream has to be told of earlier changes.
+            *cx.market.quotes.touched_mut() = PlaceSet::default();
+            cx.market.charts.touched = PlaceSet::default();
             self.shared.noted = cx.market.quotes.version();
             self.shared.catalog = cx.market.catalog.version();
         }
@@ -184,8 +186,10 @@ impl Streams {
         };
         while notes < NOTES_A_SLICE {
             if let Some(symbol) = cx.market.quotes.touched_mut().take() {
+                let symbol = SymbolId(symbol as u32);
                 notes += SYMBOL_COST + quotes.changed(symbol, &View::new(cx), &mut note);
             } else if let Some(symbol) = cx.market.charts.touched.take() {
+                let symbol = SymbolId(symbol as u32);
                 notes += SYMBOL_COST + shared.charts.changed(symbol, &View::new(cx), &mut note);
             } else {
                 break;
@@ -268,8 +272,6 @@ impl Streams {
         }
         if cx.stats.streams.open == 0 {
             *self = Streams::new(self.rng.next_u64());
-            cx.market.quotes.touched_mut().watch(false);
-            cx.market.charts.touched.watch(false);
         }
     }
 

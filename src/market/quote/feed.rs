@@ -4,8 +4,8 @@
 //! symbol, it knows what must happen before a missing quote means that the exchange has none.
 
 use super::super::symbol::{SourceId, SymbolId};
-use super::super::touched::Touched;
 use crate::config::SourceConfig;
+use crate::place_set::PlaceSet;
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
 use std::cell::OnceCell;
@@ -76,7 +76,7 @@ pub struct QuoteCounts {
 pub(super) struct Totals {
     pub(super) version: u64,
     pub(super) turns: Vec<QuoteTurn>,
-    pub(super) touched: Touched,
+    pub(super) touched: PlaceSet,
     /// `fresh` and `stale` are always 0 here.
     pub(super) counts: QuoteCounts,
 }
@@ -85,7 +85,7 @@ impl Totals {
     /// Counts a change of what is served of a symbol, and returns its version.
     pub(super) fn changed(&mut self, symbol: SymbolId) -> u64 {
         self.version += 1;
-        self.touched.note(symbol);
+        self.touched.insert(symbol.index());
         self.version
     }
 }
