@@ -1,4 +1,4 @@
-//! The candle generator of the demo exchange: makes the candle of any span of seconds, and of candles the
+//! The candle generator of the demo exchange: makes the candle of any span of seconds, and from these the
 //! quotes and candles that the exchange sends. It owns the 24-hour window.
 //!
 //! A [`Generator`] makes a day's candle from the two midnight prices around it. It divides a day

@@ -369,8 +369,8 @@ impl ChartRows {
 
     /// The bytes of memory that the rows take.
     fn held(&self) -> usize {
-        let pieces = self.pieces.iter().map(|(bytes, _)| bytes.len() + size_of::<Range<usize>>());
-        pieces.sum::<usize>() + self.rest.capacity()
+        let bytes: usize = self.pieces.iter().map(|(bytes, _)| bytes.len()).sum();
+        bytes + size_of_val(&*self.pieces) + self.rest.capacity()
     }
 
     fn cut(&mut self) {
@@ -390,6 +390,7 @@ mod tests {
     use crate::interval::{Interval, Stored};
     use crate::market::testing::{all_of, key, known, minute, minutes};
     use crate::market::{Reported, SeriesKey, SourceId};
+    use crate::time::Mono;
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
@@ -500,6 +501,25 @@ mod tests {
         assert!(builder.step(0));
         let plan = builder.finished().expect("it is done");
         assert_eq!((plan.text(), plan.info.complete), ("[]".to_string(), false));
+    }
+
+    #[test]
+    fn what_a_builder_holds_includes_the_sets_of_its_copy_and_the_places_of_its_pieces() {
+        let mut series = series(0..20_000);
+        let spec = ChartSpec { quoted: true, from: Some(minute(0)), ..all_of(Interval::M1) };
+        let mut whole = ChartBuilder::new(Some(&series), spec.clone(), minute(20_000), 1_000_000);
+        assert!(whole.step(usize::MAX));
+        let rows = &whole.rows;
+        let bytes = rows.pieces.iter().map(|(bytes, _)| bytes.len()).sum::<usize>();
+        assert!(rows.pieces.len() > 9);
+        assert_eq!(rows.held(), bytes + 32 * rows.pieces.len() + rows.rest.capacity());
+        let before = builder(&series, &spec).detached().held();
+        for at in 0..100 {
+            series.archived.insert(2 * at..2 * at + 1).expect("it is not full");
+            series.silences.note_open(40_000 + 2 * at..40_001 + 2 * at, Mono(at as u64));
+        }
+        let more = builder(&series, &spec).detached().held() - before;
+        assert!(more >= 100 * 16 + 64 * 40, "{more}");
     }
 
     #[test]

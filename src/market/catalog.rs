@@ -6,8 +6,8 @@
 //!
 //! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
 //! names, whatever their status, and the wanted active markets of its list. A market that its list halts
-//! stays tracked for [`MAX_HALT`](roster::MAX_HALT). Until its first list has come, it tracks the symbols of
-//! an earlier run's list.
+//! stays tracked for [`MAX_HALT`](roster::MAX_HALT). Until its first list has come, the source tracks the
+//! symbols of an earlier run's list.
 //!
 //! Invariant: a list that is being read changes nothing that is served. One call of
 //! [`Catalog::refresh_list`] applies the whole list at once. [`Catalog::version`] increases if

@@ -99,8 +99,7 @@ pub struct Series {
     pub(super) newest_stored: Option<i64>,
     /// If the exchange's clock is in doubt: the first slot that may not have ended yet.
     pub(super) doubted_from: Option<i64>,
-    /// Slots that an answer has left out, if the answer began with the candle after them, which is the oldest
-    /// known.
+    /// Slots before the oldest known candle: an answer began with that candle and left them out.
     pub(super) told_before: Option<Range<i64>>,
     /// Oldest first. The last one is still forming, or has ended without a newer quote.
     pub(super) forming: Vec<FormingCandle>,
@@ -189,7 +188,12 @@ impl Series {
 
     /// The memory that a copy of the series takes. A copy shares the rows.
     pub(super) fn copied(&self) -> usize {
+        let sets = [&self.covered, &self.archived, &self.traded, &self.unsettled];
+        let ranges = sets.map(IntervalSet::len).iter().sum::<usize>();
         self.chunks.len() * size_of::<(i64, Arc<Chunk>)>()
+            + ranges * size_of::<Range<i64>>()
+            + self.silences.held()
+            + size_of_val(&*self.forming)
     }
 
     /// The number of covered slots without a candle.

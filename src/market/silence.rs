@@ -149,6 +149,11 @@ impl Silences {
         }
     }
 
+    /// The memory that the parts take.
+    pub fn held(&self) -> usize {
+        self.0.len() * size_of::<(Range<i64>, Silence)>()
+    }
+
     /// Notes that these slots were requested at `at` and are still unknown. Parts for which this answer is
     /// noted already are left out.
     pub fn note_open(&mut self, slots: Range<i64>, at: Mono) {
