@@ -39,9 +39,10 @@ pub(super) struct Items {
     /// Everything outside of the items. It is JSON once the body is complete.
     pub(super) envelope: Vec<u8>,
     partial: Vec<u8>,
+    /// How far the scan for the end of the partial entry has come, if there is one.
+    cut: Option<Extent>,
     /// True if the partial entry is an item above the limit. None of its bytes are kept.
     is_too_long: bool,
-    extent: Extent,
     /// The number of bytes of the body before the bytes that are being fed.
     passed: u64,
 }
@@ -55,8 +56,6 @@ enum State {
     Entry,
     /// After an entry: a comma or the end of the container.
     Next,
-    /// The rest of the partial entry.
-    Partial,
     /// Nothing: the body's value has ended.
     End,
 }
@@ -87,8 +86,8 @@ impl Items {
             found: false,
             envelope: Vec::new(),
             partial: Vec::new(),
+            cut: None,
             is_too_long: false,
-            extent: Extent::default(),
             passed: 0,
         }
     }
@@ -103,10 +102,13 @@ impl Items {
         let mut at = 0;
         while at < bytes.len() {
             let (rest, fed) = (&bytes[at..], self.passed + at as u64);
-            at += match self.state {
-                State::Partial => self.in_partial(rest, fed, take)?,
-                _ => self.among_entries(rest, fed, take)?,
-            };
+            if let Some(extent) = self.cut {
+                at += self.in_partial(extent, rest, fed, take)?;
+            } else {
+                let read = self.among_entries(rest, fed, take)?;
+                self.cut = (read < rest.len()).then(Extent::default);
+                at += read;
+            }
         }
         self.passed += bytes.len() as u64;
         Ok(())
@@ -145,11 +147,7 @@ impl Items {
                 State::Next => return wrong(SEPARATOR),
                 State::End => return wrong("nothing after the body's value"),
                 _ => match self.entry(&mut cursor, fed, take) {
-                    Err(ReadError::CutShort) => {
-                        self.state = State::Partial;
-                        self.extent = Extent::default();
-                        return Ok(at);
-                    }
+                    Err(ReadError::CutShort) => return Ok(at),
                     read => read?,
                 },
             }
@@ -236,58 +234,48 @@ impl Items {
         }
     }
 
-    /// Copies the rest of the partial entry, and reads the entry when it is complete.
+    /// Copies more of the partial entry, and reads the copy where the entry may end.
     fn in_partial(
         &mut self,
+        mut extent: Extent,
         bytes: &[u8],
         fed: u64,
         take: &mut Take<'_>,
     ) -> Result<usize, ReadError> {
-        let end = self.extent.end_in(bytes, fed)?;
-        let more = &bytes[..end.unwrap_or(bytes.len())];
-        let (begin, length) = (fed - self.partial.len() as u64, self.partial.len() + more.len());
-        if self.is_among_items() {
-            self.is_too_long |= length > self.item_bytes;
-        } else {
-            self.check_envelope(length)?;
-        }
-        if self.is_too_long {
+        let end = extent.end_in(bytes, fed)?;
+        let (held, more) = (self.partial.len(), end.unwrap_or(bytes.len()));
+        let is_ended = end.is_some() && extent.depth == 0;
+        self.cut = Some(extent);
+        if !self.is_among_items() {
+            self.check_envelope(held + more)?;
+        } else if self.is_too_long || held + more > self.item_bytes {
             // Only the end of the item matters.
             self.partial.clear();
-            if end.is_some() && self.extent.depth == 0 {
-                self.is_too_long = false;
+            self.is_too_long = !is_ended;
+            if is_ended {
+                self.cut = None;
                 self.state = State::Next;
                 let _ = take(None);
             }
-            return Ok(more.len());
+            return Ok(more);
         }
-        self.partial.extend_from_slice(more);
-        let Some(end) = end else {
-            return Ok(more.len());
-        };
-        let mut entry = std::mem::take(&mut self.partial);
-        let is_open = self.extent.depth > 0;
-        if !is_open {
-            // Only the byte after a number shows that the number has ended.
-            entry.extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
+        // Only the byte after a number shows that the number has ended.
+        let more = if is_ended { bytes.len().min(more + 1) } else { more };
+        self.partial.extend_from_slice(&bytes[..more]);
+        if end.is_none() {
+            return Ok(more);
         }
-        let mut cursor = Cursor::new(&entry);
-        match self.entry(&mut cursor, begin, take) {
+        let mut copy = std::mem::take(&mut self.partial);
+        let read = self.among_entries(&copy, fed - held as u64, take)?;
+        if read == 0 {
             // The bracket does not lead to the items.
-            Err(ReadError::CutShort) if is_open => {
-                self.partial = entry;
-                return Ok(end);
-            }
-            Err(ReadError::CutShort) => return Err(malformed(begin, "a whole value")),
-            read => read?,
+            self.partial = copy;
+            return Ok(more);
         }
-        let odd = cursor.peek().map_or(length, |_| cursor.position());
-        if odd < length {
-            return Err(malformed(begin + odd as u64, SEPARATOR));
-        }
-        entry.clear();
-        self.partial = entry;
-        Ok(end)
+        self.cut = None;
+        copy.clear();
+        self.partial = copy;
+        Ok(read - held)
     }
 
     /// True if the next entry is an item.
