@@ -177,9 +177,7 @@ impl Probe<'_> {
             self.report.fail("the body", error);
             let front = String::from_utf8_lossy(&body[..body.len().min(300)]);
             say!(self.report, "  it begins: {front}");
-            if let Some(what) = self.dialect.missing(call, body) {
-                say!(self.report, "  {what}");
-            }
+            say!(self.report, "  {}", self.dialect.missing(call, body));
             return None;
         }
         Some((fetched, next.ok()?))

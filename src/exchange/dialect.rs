@@ -327,21 +327,21 @@ impl Dialect {
         target.fill(&Call::MarketsOf { ids }, &values)
     }
 
-    /// Says which step of the path to a call's items leads nowhere in this body.
-    pub fn missing(&self, call: &Call<'_>, body: &[u8]) -> Option<String> {
+    /// Says which step of the path to a call's items leads nowhere in this body, or what is at its end.
+    pub fn missing(&self, call: &Call<'_>, body: &[u8]) -> String {
         let place = &self.endpoint(call).items;
         let (mut text, mut at) = (String::new(), find(body, &[]));
         for (count, step) in place.path.iter().enumerate() {
             let next = find(body, &place.path[..=count]);
             if next == Raw::Absent {
                 let within = if count == 0 { "the body".to_owned() } else { format!("`{text}`") };
-                return Some(format!("there is no `{step}` in {within}, which is {}", at.kind()));
+                return format!("there is no `{step}` in {within}, which is {}", at.kind());
             }
             let dot = if count == 0 || matches!(step, Step::At(_)) { "" } else { "." };
             (text, at) = (format!("{text}{dot}{step}"), next);
         }
         let text = if text.is_empty() { "the body".to_owned() } else { format!("`{text}`") };
-        Some(format!("{text} is {}", at.kind()))
+        format!("{text} is {}", at.kind())
     }
 
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {

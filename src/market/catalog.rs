@@ -300,13 +300,8 @@ impl Catalog {
         self.stage(source, info, may_be_new);
     }
 
-    /// Like [`Catalog::list`], of the list of a collector, which lists only what it tracks.
-    pub fn list_tracked(&mut self, source: SourceId, info: MarketInfo) {
-        self.stage(source, info, true);
-    }
-
-    /// Stages one market. One that is not tracked is taken only if it `may_be_new`.
-    fn stage(&mut self, source: SourceId, info: MarketInfo, may_be_new: bool) {
+    /// Stages one market. A market that is not tracked is taken only if it `may_be_new`.
+    pub fn stage(&mut self, source: SourceId, info: MarketInfo, may_be_new: bool) {
         let roster = &mut self.rosters[source.index()];
         let Some(spelling) = Spelling::canonical(&info.base, &info.quote) else {
             return roster.staging().skip(&info);

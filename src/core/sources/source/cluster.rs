@@ -337,7 +337,8 @@ impl Source {
         let id = self.id;
         let mut left = MARKETS_A_SLICE;
         for market in list.by_ref().take(left) {
-            cx.market.catalog.list_tracked(id, market);
+            // The list of a collector has only what it tracks, halted markets too.
+            cx.market.catalog.stage(id, market, true);
             left -= 1;
         }
         let is_read = left > 0;

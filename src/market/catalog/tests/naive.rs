@@ -238,7 +238,7 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             let is_sent = random.below(3) == 0;
             for market in &markets {
                 match is_sent {
-                    true => catalog.list_tracked(id, market.clone()),
+                    true => catalog.stage(id, market.clone(), true),
                     false => catalog.list(id, market.clone()),
                 }
             }
