@@ -1,7 +1,7 @@
 //! The chart builder: makes a chart body row by row, over as many turns as it takes.
 //!
-//! It makes the charts that a plan cannot: candles rolled up from shorter ones, flat candles in
-//! gaps, decimals as strings. Each step does a bounded amount of work. It makes candles only from
+//! It makes the charts that are not stored rows as they are: candles rolled up from shorter ones, flat
+//! candles in gaps, decimals as strings. Each step does a bounded amount of work. It makes candles only from
 //! buckets that are fully known, and from the forming one.
 //!
 //! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles exist, not
@@ -9,7 +9,7 @@
 //! copy of the series, which shares the rows. So a body shows the series at one moment, whatever arrives
 //! meanwhile.
 
-use super::chart::{ChartInfo, ChartPlan, ChartSpec, Pieces};
+use super::chart::{ChartBody, ChartInfo, ChartSpec, Pieces};
 use super::known::BucketState;
 use super::rollup::Rollup;
 use super::series::Series;
@@ -144,9 +144,9 @@ impl<'s> ChartBuilder<'s> {
     }
 
     /// The chart; `None` before it is done.
-    pub fn finished(mut self) -> Option<ChartPlan> {
+    pub fn finished(mut self) -> Option<ChartBody> {
         self.rows.cut();
-        Some(ChartPlan::of(self.rows.pieces, self.rows.made_of, self.info?))
+        Some(ChartBody::of(self.rows.pieces, self.rows.made_of, self.info?))
     }
 }
 
@@ -405,8 +405,8 @@ mod tests {
             steps += 1;
             assert!(steps < 1000, "it never ends");
         }
-        let plan = builder.finished().expect("it is done");
-        (plan.text(), plan.made_of)
+        let body = builder.finished().expect("it is done");
+        (body.text(), body.made_of)
     }
 
     fn builder<'s>(series: &'s Series, spec: &ChartSpec) -> ChartBuilder<'s> {
@@ -439,10 +439,10 @@ mod tests {
                 steps += 1;
             }
             assert!(steps > 4, "{steps}");
-            let plan = builder.finished().expect("it is done");
-            assert_eq!((plan.text(), plan.made_of), expected);
-            assert!(!plan.info.complete, "of the hole nothing is claimed");
-            assert!(plan.info.gaps > 0, "of the others all is known");
+            let body = builder.finished().expect("it is done");
+            assert_eq!((body.text(), body.made_of), expected);
+            assert!(!body.info.complete, "of the hole nothing is claimed");
+            assert!(body.info.gaps > 0, "of the others all is known");
         }
     }
 
@@ -499,8 +499,8 @@ mod tests {
     fn a_series_that_is_not_open_makes_a_body_that_claims_nothing() {
         let mut builder = ChartBuilder::new(None, all_of(Interval::M5), minute(600), 1000);
         assert!(builder.step(0));
-        let plan = builder.finished().expect("it is done");
-        assert_eq!((plan.text(), plan.info.complete), ("[]".to_string(), false));
+        let body = builder.finished().expect("it is done");
+        assert_eq!((body.text(), body.info.complete), ("[]".to_string(), false));
     }
 
     #[test]

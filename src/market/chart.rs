@@ -1,6 +1,6 @@
 //! Charts: what a client asks for, what is reported about a chart, and its body.
 //!
-//! This file has the types. `plan.rs` finds stored rows, `builder.rs` makes other rows. `FoundRows::info` in
+//! This file has the types. `body.rs` finds stored rows, `builder.rs` makes other rows. `FoundRows::info` in
 //! `window.rs` computes the information about the rows: for example, whether the chart is complete, and its
 //! gaps.
 
@@ -59,9 +59,9 @@ pub struct ChartInfo {
 pub(super) type Pieces = Vec<(Arc<[u8]>, Range<usize>)>;
 
 /// A chart body: stored rows, found and measured but not copied, or rows that a
-/// [`ChartBuilder`](super::builder::ChartBuilder) has made. A plan does not change when the series does.
+/// [`ChartBuilder`](super::builder::ChartBuilder) has made. A body does not change when the series does.
 #[derive(Clone, Debug)]
-pub struct ChartPlan {
+pub struct ChartBody {
     /// All bytes except the outer brackets.
     pieces: Pieces,
     body_len: usize,
@@ -73,26 +73,26 @@ pub struct ChartPlan {
     written: OnceLock<Box<[u8]>>,
 }
 
-/// The last plan of a series.
+/// The last body of a series.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    /// What the plan depends on: the request, the kept window, the version of the series, and the newest slot
+    /// What the body depends on: the request, the kept window, the version of the series, and the newest slot
     /// that had begun. Only this slot depends on the time.
     pub(super) made_for: (ChartSpec, i64, u64, i64),
     /// When it was made, in seconds.
     pub(super) second: u32,
-    pub(super) plan: Arc<ChartPlan>,
+    pub(super) body: Arc<ChartBody>,
 }
 
-impl ChartPlan {
+impl ChartBody {
     /// A chart of these pieces. Each row is followed by a comma, the last one too.
-    pub(super) fn of(mut pieces: Pieces, made_of: Fingerprint, info: ChartInfo) -> ChartPlan {
+    pub(super) fn of(mut pieces: Pieces, made_of: Fingerprint, info: ChartInfo) -> ChartBody {
         // The closing bracket replaces the last comma.
         if let Some((_, part)) = pieces.last_mut() {
             part.end -= 1;
         }
         let bytes: usize = pieces.iter().map(|(_, part)| part.len()).sum();
-        ChartPlan { pieces, body_len: bytes + 2, made_of, info, written: OnceLock::new() }
+        ChartBody { pieces, body_len: bytes + 2, made_of, info, written: OnceLock::new() }
     }
 
     /// The text of `info`. The first caller writes it.

@@ -394,7 +394,7 @@ mod tests {
     use super::*;
     use crate::config::Depth;
     use crate::interval::Interval;
-    use crate::market::chart::ChartPlan;
+    use crate::market::chart::ChartBody;
     use crate::market::report::AllRows;
     use crate::market::series::WANTED;
     use crate::market::testing::{all_of, covered, minute, minutes, slots};
@@ -464,7 +464,7 @@ mod tests {
             charts.make_place(minute(at), |key| *key != minutes_of(pinned))
         };
         // A client has read the first series since.
-        ChartPlan::new(charts.get(minutes_of(1)), &all_of(Interval::M1), minute(4), 1000);
+        ChartBody::new(charts.get(minutes_of(1)), &all_of(Interval::M1), minute(4), 1000);
         assert_eq!(place(&mut charts, 2, 9), None, "all were read within a minute");
         assert_eq!(place(&mut charts, 6, 2), Some(minutes_of(3)));
         assert_eq!(place(&mut charts, 6, 9), Some(minutes_of(2)));
@@ -512,7 +512,7 @@ mod tests {
         // A client reads the first series after the second one was filled.
         let series = charts.get(minutes_of(1));
         let later = minute(2000);
-        ChartPlan::new(series, &all_of(Interval::M1), later, 100_000).expect("stored rows");
+        ChartBody::new(series, &all_of(Interval::M1), later, 100_000).expect("stored rows");
         charts.max_bytes = charts.bytes / 2 + 1000;
         while charts.trim() {}
         let count = |symbol| charts.get(minutes_of(symbol)).map(Series::count);
@@ -564,7 +564,7 @@ mod tests {
         charts.max_bytes = charts.bytes - 1;
         // The first series is read when its chunk is about to be evicted, so the chunk stays.
         let first = charts.get(minutes_of(0));
-        ChartPlan::new(first, &all_of(Interval::M1), minute(300), 100_000).expect("stored rows");
+        ChartBody::new(first, &all_of(Interval::M1), minute(300), 100_000).expect("stored rows");
         assert!(!charts.trim());
         let count_of = |symbol| charts.get(minutes_of(symbol)).map(Series::count);
         assert_eq!((count_of(0), count_of(1)), (Some(256), Some(128)));
@@ -607,8 +607,8 @@ mod tests {
         let mut rows = Vec::new();
         let series = charts.get(minutes_of(1));
         let all = crate::market::chart::ChartSpec { limit: 100_000, ..all_of(Interval::M1) };
-        let plan = ChartPlan::new(series, &all, minute(slots.end), 1_000_000);
-        plan.expect("stored rows").write(&mut rows);
+        let body = ChartBody::new(series, &all, minute(slots.end), 1_000_000);
+        body.expect("stored rows").write(&mut rows);
         let counts = charts.counts();
         assert_eq!(counts.candles, 12_800);
         let beside = counts.bytes - rows.len();

@@ -8,6 +8,7 @@
 //! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned once. A
 //! [`SourceId`] stays with one id of the configuration, which names one exchange until marketd ends.
 
+mod body;
 mod builder;
 mod catalog;
 mod chart;
@@ -16,7 +17,6 @@ mod chunk;
 mod ingest;
 mod interval_set;
 mod known;
-mod plan;
 mod quote;
 mod report;
 mod rollup;
@@ -29,7 +29,7 @@ mod window;
 
 pub use builder::ChartBuilder;
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
-pub use chart::{ChartInfo, ChartPlan, ChartSpec};
+pub use chart::{ChartBody, ChartInfo, ChartSpec};
 pub use charts::{ChartCounts, Charts};
 pub use interval_set::{IntervalSet, MAX_INTERVALS};
 pub use known::NEAR;

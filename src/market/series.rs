@@ -116,7 +116,7 @@ pub struct Series {
     pub(super) wanted: VecDeque<(Range<i64>, u32)>,
     /// The chunk that is queued to be evicted.
     pub(super) leaving: Option<LeavingChunk>,
-    /// The last chart plan. It is dropped when a row changes, because it holds the rows.
+    /// The last chart body. It is dropped when a row changes, because it holds the rows.
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
 

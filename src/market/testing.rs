@@ -1,7 +1,7 @@
 //! Helpers for the tests of this layer: configurations, records, candles and charts.
 
 use super::builder::ChartBuilder;
-use super::chart::{ChartInfo, ChartPlan, ChartSpec};
+use super::chart::{ChartBody, ChartInfo, ChartSpec};
 use super::charts::Charts;
 use super::report::{AllRows, Answer, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
@@ -104,7 +104,7 @@ fn mono(time: UnixMs) -> Mono {
     Mono(time.0.max(0) as u64 * 1000)
 }
 
-impl ChartPlan {
+impl ChartBody {
     /// A copy of the body.
     pub fn text(&self) -> String {
         let mut bytes = Vec::new();
@@ -156,8 +156,8 @@ pub(crate) fn all_of(interval: Interval) -> ChartSpec {
 pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
     let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, 1_000_000);
     while !builder.step(16) {}
-    let plan = builder.finished().expect("the last step said so");
-    (plan.text(), plan.info.clone())
+    let body = builder.finished().expect("the last step said so");
+    (body.text(), body.info.clone())
 }
 
 /// Open times of a chart's rows, in slots.

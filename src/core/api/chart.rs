@@ -16,7 +16,7 @@ use super::view::View;
 use crate::http::{Error, Responder};
 use crate::interval::Interval;
 use crate::json::Decimals;
-use crate::market::{ChartBuilder, ChartInfo, ChartPlan, ChartSpec, SeriesKey, SourceId, SymbolId};
+use crate::market::{ChartBody, ChartBuilder, ChartInfo, ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 pub use request::{ChartRequest, prepare, read_resolution};
 pub use series::{SeriesView, last_stretch};
@@ -48,7 +48,7 @@ pub struct ChartResponse {
     wanted: Vec<Range<i64>>,
     builder: Option<ChartBuilder<'static>>,
     /// What was made. `None` before that, and if the market has gone.
-    pub plan: Option<Arc<ChartPlan>>,
+    pub body: Option<Arc<ChartBody>>,
 }
 
 impl Prepared for ChartRequest {
@@ -57,11 +57,11 @@ impl Prepared for ChartRequest {
         let mut chart = Box::new(ChartResponse::new(view, self.clone(), key));
         // Nothing of a longer chart is made before its turn, so that it holds no rows until then.
         let is_short = chart.needed.clone().count() <= ROWS_A_PART;
-        let may_begin = chart.wanted.is_empty() && (is_short || ChartPlan::fits(&self.spec));
+        let may_begin = chart.wanted.is_empty() && (is_short || ChartBody::fits(&self.spec));
         if !may_begin || chart.step(view) != Advance::Done {
             return Ok(Some(Deferred::InParts(chart)));
         }
-        if !ChartPlan::fits(&self.spec) {
+        if !ChartBody::fits(&self.spec) {
             responder.weigh(PART_BYTES);
         }
         Ok(chart.finish(view, responder))
@@ -72,13 +72,13 @@ impl ChartResponse {
     /// A chart of this series.
     pub fn new(view: &View<'_>, request: ChartRequest, key: SeriesKey) -> ChartResponse {
         let (series, spec) = (SeriesView::new(view, key), &request.spec);
-        let wanted = match series.plan(spec) {
-            Some(plan) if series.is_whole(spec, &plan) => None,
+        let wanted = match series.body(spec) {
+            Some(body) if series.is_whole(spec, &body) => None,
             _ => series.missing(spec),
         };
         let nearest = wanted.as_ref().and_then(|_| series.nearest(spec));
         let (needed, wanted) = (series.needed(spec), wanted.into_iter().collect());
-        let mut chart = ChartResponse { needed, wanted, request, key, builder: None, plan: None };
+        let mut chart = ChartResponse { needed, wanted, request, key, builder: None, body: None };
         nearest.into_iter().for_each(|slots| chart.add(slots));
         chart
     }
@@ -98,7 +98,7 @@ impl ChartResponse {
     /// Makes a part of it. Returns true if that was the last one.
     fn build(&mut self, view: &View<'_>) -> bool {
         let spec = &self.request.spec;
-        if ChartPlan::fits(spec) {
+        if ChartBody::fits(spec) {
             return true;
         }
         if let Some(builder) = &mut self.builder {
@@ -138,8 +138,8 @@ impl InParts for ChartResponse {
 
     fn held(&self) -> usize {
         let built = self.builder.as_ref().map_or(0, ChartBuilder::held);
-        let of_plan = self.plan.as_ref().map_or(0, |plan| plan.held(&self.request.spec));
-        size_of::<ChartResponse>() + built + of_plan
+        let of_body = self.body.as_ref().map_or(0, |body| body.held(&self.request.spec));
+        size_of::<ChartResponse>() + built + of_body
     }
 
     fn step(&mut self, view: &View<'_>) -> Advance {
@@ -147,9 +147,9 @@ impl InParts for ChartResponse {
             return Advance::More;
         }
         let (symbol, series) = (self.request.symbol, SeriesView::new(view, self.key));
-        self.plan = match self.builder.take() {
+        self.body = match self.builder.take() {
             Some(builder) => builder.finished().map(Arc::new),
-            None => series.plan(&self.request.spec),
+            None => series.body(&self.request.spec),
         };
         let is_gone = match self.request.source {
             named @ Some(_) => view.check_tracked(symbol, named).is_err(),
@@ -157,14 +157,14 @@ impl InParts for ChartResponse {
         };
         if is_gone {
             // The source does not track the market any more. Another source may have the candles.
-            self.plan = None;
+            self.body = None;
             let Ok(key) = choose(view, &self.request) else {
                 return Advance::Done;
             };
             *self = ChartResponse::new(view, self.request.clone(), key);
             return Advance::Waits;
         }
-        let further = self.plan.as_ref().and_then(|plan| series.further(&self.request.spec, plan));
+        let further = self.body.as_ref().and_then(|body| series.further(&self.request.spec, body));
         // Slots that were waited for in vain are not waited for again.
         let is_new = |it: &Range<i64>| it.start < self.needed.start || it.end > self.needed.end;
         if let Some(further) = further.filter(is_new) {
@@ -175,8 +175,8 @@ impl InParts for ChartResponse {
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<Deferred> {
-        match &self.plan {
-            Some(plan) => self.send(view, plan, responder),
+        match &self.body {
+            Some(body) => self.send(view, body, responder),
             None => send_error(&self.error(view), responder),
         }
     }
@@ -269,10 +269,10 @@ impl Followed {
         let mut builder = at.builder(self.spec(decimals, range, limit));
         let mut parts = 0..MOST_PARTS;
         parts.find(|_| builder.step(ROWS_A_PART))?;
-        let plan = builder.finished()?;
-        let mut body = Vec::new();
-        plan.write(&mut body);
-        Some((body, plan.info.clone()))
+        let body = builder.finished()?;
+        let mut bytes = Vec::new();
+        body.write(&mut bytes);
+        Some((bytes, body.info.clone()))
     }
 
     fn spec(&self, decimals: Decimals, range: Option<(UnixMs, UnixMs)>, limit: usize) -> ChartSpec {

@@ -7,7 +7,7 @@ use crate::core::api::view::View;
 use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::json::Decimals;
-use crate::market::{ChartInfo, ChartPlan, REREAD, floor_slot};
+use crate::market::{ChartBody, ChartInfo, REREAD, floor_slot};
 use crate::time::UnixMs;
 use std::borrow::Cow;
 
@@ -19,25 +19,25 @@ impl ChartResponse {
     pub(super) fn send(
         &self,
         view: &View<'_>,
-        plan: &ChartPlan,
+        body: &ChartBody,
         responder: &mut Responder<'_>,
     ) -> Option<Deferred> {
-        let (request, key, info) = (&self.request, &self.key, &plan.info);
+        let (request, key, info) = (&self.request, &self.key, &body.info);
         let fields = match info.next_from {
-            None => Cow::Borrowed(plan.written(|| self.fields(view, info))),
+            None => Cow::Borrowed(body.written(|| self.fields(view, info))),
             Some(_) => Cow::Owned(self.fields(view, info)),
         };
         let variant = Decimals::quoted_if(request.spec.quoted).variant();
-        let etag = ETag::new(plan.made_of.number(), variant);
+        let etag = ETag::new(body.made_of.number(), variant);
         let cache = match self.is_settled(view, info) {
             true => Cache::MaxAge(SETTLED_S),
             false => view.until_candles([key.source], info.complete),
         };
         let head = Head { fields: &fields, ..Head::json(Some(etag), cache) };
         let cache_key = || CacheKey::new("/api/ecosystem/chart", (key, &request.spec));
-        body::send(view, responder, head, cache_key, plan.body_len(), |out| {
+        body::send(view, responder, head, cache_key, body.body_len(), |out| {
             out.bytes().push(b'[');
-            out.share_all(plan.pieces(), plan.body_len() - 2);
+            out.share_all(body.pieces(), body.body_len() - 2);
             out.bytes().push(b']');
         })
     }

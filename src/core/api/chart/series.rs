@@ -12,7 +12,7 @@
 use crate::core::api::view::View;
 use crate::interval::Interval;
 use crate::market::{
-    ChartBuilder, ChartPlan, ChartSpec, Charts, IntervalSet, NEWEST, Series, SeriesKey, floor_slot,
+    ChartBody, ChartBuilder, ChartSpec, Charts, IntervalSet, NEWEST, Series, SeriesKey, floor_slot,
     needed,
 };
 use crate::time::UnixMs;
@@ -63,8 +63,8 @@ impl<'v> SeriesView<'v> {
     }
 
     /// A chart of stored rows as they are. `None` if it needs a builder.
-    pub fn plan(&self, spec: &ChartSpec) -> Option<Arc<ChartPlan>> {
-        ChartPlan::recent(self.series, spec, self.now, self.keep)
+    pub fn body(&self, spec: &ChartSpec) -> Option<Arc<ChartBody>> {
+        ChartBody::recent(self.series, spec, self.now, self.keep)
     }
 
     /// A chart of any other rows, as the series is now.
@@ -119,27 +119,27 @@ impl<'v> SeriesView<'v> {
     }
 
     /// True if a chart lacks no candle.
-    pub fn is_whole(&self, spec: &ChartSpec, plan: &ChartPlan) -> bool {
-        plan.info.complete && !self.lacks_newest(spec)
+    pub fn is_whole(&self, spec: &ChartSpec, body: &ChartBody) -> bool {
+        body.info.complete && !self.lacks_newest(spec)
     }
 
     /// The next candles in the file for a chart with fewer candles than its limit: those before its first
     /// slot, or behind the slot where it ends. It is short because nobody traded in some slots, and takes no
     /// candle from behind slots that nobody has read. The exchange is not asked for more than the needed
     /// slots. `None` if the chart has enough candles, or the file does not go on there.
-    pub fn further(&self, spec: &ChartSpec, plan: &ChartPlan) -> Option<Range<i64>> {
-        if plan.info.rows >= spec.limit {
+    pub fn further(&self, spec: &ChartSpec, body: &ChartBody) -> Option<Range<i64>> {
+        if body.info.rows >= spec.limit {
             return None;
         }
         let stored = self.charts.archived(self.key)?;
         if spec.from.is_some() {
-            let behind = self.key.interval.slot_of(plan.info.next_from?)..self.end(spec);
+            let behind = self.key.interval.slot_of(body.info.next_from?)..self.end(spec);
             let unread = self.all_uncovered(behind).into_iter().next()?;
             let part = stored.within(unread.clone()).next()?;
             return (part.start == unread.start)
                 .then(|| part.start..part.end.min(part.start + STRETCH));
         }
-        let first = plan.info.first.map_or(i64::MAX, |time| self.key.interval.slot_of(time));
+        let first = body.info.first.map_or(i64::MAX, |time| self.key.interval.slot_of(time));
         let unread = self.newest_uncovered(self.floor()..first.min(self.needed(spec).start))?;
         let part = stored.within(unread.clone()).next_back()?;
         (part.end == unread.end).then(|| last_stretch(part))

@@ -14,7 +14,7 @@ use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Ready, members};
-use crate::market::{ChartPlan, ChartSpec, SeriesKey};
+use crate::market::{ChartBody, ChartSpec, SeriesKey};
 
 /// Charts of one step, if their candles are only copied. It ends earlier once a part of the body is full.
 const CHARTS_A_STEP: usize = 8;
@@ -63,10 +63,10 @@ impl DeferredCharts {
     fn write(&mut self, view: &View<'_>) {
         let chart = &mut self.charts[self.at];
         let name = view.market.catalog.name(chart.request.symbol).as_str();
-        let Some(plan) = chart.plan.take() else {
+        let Some(chart_body) = chart.body.take() else {
             return write_item_error(&mut self.errors, name.as_bytes(), &chart.error(view));
         };
-        let info = &plan.info;
+        let info = &chart_body.info;
         self.are_complete &= info.complete;
         let mut said = Vec::with_capacity(128);
         let mut member = Object::open(&mut said);
@@ -81,8 +81,8 @@ impl DeferredCharts {
         );
         // The body already has the opening brace of the whole object.
         self.body.text(&said[1..]);
-        let made_of = plan.made_of.number().to_le_bytes();
-        plan.write(self.body.part(Part::Text(&made_of)));
+        let made_of = chart_body.made_of.number().to_le_bytes();
+        chart_body.write(self.body.part(Part::Text(&made_of)));
         self.body.fixed(b"},");
     }
 }
@@ -113,12 +113,12 @@ impl InParts for DeferredCharts {
                 return Advance::Done;
             };
             match chart.step(view) {
-                Advance::Waits if self.waits || chart.plan.is_none() => return Advance::Waits,
+                Advance::Waits if self.waits || chart.body.is_none() => return Advance::Waits,
                 Advance::More => return Advance::More,
                 _ => self.write(view),
             }
             self.at += 1;
-            if self.body.cut() || !ChartPlan::fits(&self.spec) {
+            if self.body.cut() || !ChartBody::fits(&self.spec) {
                 break;
             }
         }

@@ -23,7 +23,7 @@ use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder};
 use crate::interval::Interval;
 use crate::json::Object;
-use crate::market::{ChartInfo, ChartPlan, ChartSpec};
+use crate::market::{ChartBody, ChartInfo, ChartSpec};
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ enum Answer {
 
 /// Candles that are turned into columns, once it is known which are sent.
 struct Bars {
-    plan: Arc<ChartPlan>,
+    chart: Arc<ChartBody>,
     /// Only candles from this time on are sent.
     since: UnixMs,
     /// The next piece of the chart.
@@ -185,8 +185,8 @@ impl InParts for History {
         if let Some(Answer::Bars(bars)) = &mut self.answer {
             return bars.step();
         }
-        match (self.chart.step(view), self.chart.plan.take()) {
-            (Advance::Done, Some(plan)) => self.go_on(view, plan),
+        match (self.chart.step(view), self.chart.body.take()) {
+            (Advance::Done, Some(chart)) => self.go_on(view, chart),
             (advance, _) => advance,
         }
     }
@@ -207,8 +207,8 @@ impl InParts for History {
 
 impl History {
     /// The chart is made: looks for older candles, waits for those that are missing, or begins the response.
-    fn go_on(&mut self, view: &View<'_>, plan: Arc<ChartPlan>) -> Advance {
-        let info = &plan.info;
+    fn go_on(&mut self, view: &View<'_>, chart: Arc<ChartBody>) -> Advance {
+        let info = &chart.info;
         let newest = self.newest_unknown(view, info, i64::MAX);
         let unknown = match &newest {
             // The library asks for the newest candles again by itself.
@@ -241,7 +241,7 @@ impl History {
         self.is_complete = newest.is_none() && doubted.is_none();
         let answer = match (self.goal, last) {
             (Goal::Older, older) => Answer::NoData(older.or(again).max(doubted)),
-            (_, Some(_)) => Answer::Bars(Bars::new(plan, since)),
+            (_, Some(_)) => Answer::Bars(Bars::new(chart, since)),
             (Goal::Range, None) if again.is_none() => {
                 self.look_for_older(view);
                 return Advance::Waits;
@@ -315,20 +315,20 @@ fn no_data(older: Option<UnixMs>) -> Vec<u8> {
 }
 
 impl Bars {
-    fn new(plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
-        let room = plan.body_len() / COLUMNS.len();
+    fn new(chart: Arc<ChartBody>, since: UnixMs) -> Bars {
+        let room = chart.body_len() / COLUMNS.len();
         let columns = COLUMNS.map(|_| Vec::with_capacity(room + room / 4));
-        Bars { plan, since, next: 0, columns }
+        Bars { chart, since, next: 0, columns }
     }
 
     fn held(&self) -> usize {
-        self.columns.iter().map(Vec::capacity).sum::<usize>() + size_of_val(self.plan.pieces())
+        self.columns.iter().map(Vec::capacity).sum::<usize>() + size_of_val(self.chart.pieces())
     }
 
     /// Turns some rows.
     fn step(&mut self) -> Advance {
         let mut left = PART_BYTES;
-        while let Some((rows, range)) = self.plan.pieces().get(self.next) {
+        while let Some((rows, range)) = self.chart.pieces().get(self.next) {
             if left == 0 {
                 return Advance::More;
             }
@@ -340,7 +340,7 @@ impl Bars {
     }
 
     fn write(self, body: &mut Body) {
-        body.part(Part::Text(&self.plan.made_of.number().to_le_bytes()));
+        body.part(Part::Text(&self.chart.made_of.number().to_le_bytes()));
         body.part(Part::From(self.since.0));
         for (before, column) in COLUMNS.into_iter().zip(self.columns) {
             body.fixed(before);

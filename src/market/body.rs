@@ -1,10 +1,10 @@
-//! Chart plans: the quick way to make a chart body.
+//! Chart bodies of stored rows: the quick way to make a chart.
 //!
-//! A [`ChartPlan`] shares the bytes of stored rows. It measures them without reading them, so that the length
-//! is known before the first byte is written. Every other chart is made row by row by a
+//! Such a [`ChartBody`] shares the bytes of stored rows. It measures them without reading them, so that the
+//! length is known before the first byte is written. Every other chart is made row by row by a
 //! [`ChartBuilder`](super::builder::ChartBuilder).
 
-use super::chart::{ChartPlan, ChartSpec, Recent};
+use super::chart::{ChartBody, ChartSpec, Recent};
 use super::chunk::seconds;
 use super::series::Series;
 use super::window::{FoundRows, Window};
@@ -13,10 +13,10 @@ use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Seconds after which a plan is always made again. Making it marks its chunks as read.
+/// Seconds after which a body is always made again: making it marks its chunks as read.
 const RECENT_S: u32 = 16;
 
-impl ChartPlan {
+impl ChartBody {
     /// True if a chart consists of stored rows as they are.
     pub fn fits(spec: &ChartSpec) -> bool {
         spec.interval.is_stored() && !spec.fill_previous && !spec.quoted
@@ -24,7 +24,7 @@ impl ChartPlan {
 
     /// The bytes of memory that this chart takes by itself. Stored rows do not count: the series owns them.
     pub fn held(&self, spec: &ChartSpec) -> usize {
-        let rows = if ChartPlan::fits(spec) { 0 } else { self.body_len() };
+        let rows = if ChartBody::fits(spec) { 0 } else { self.body_len() };
         rows + size_of_val(self.pieces())
     }
 
@@ -36,15 +36,15 @@ impl ChartPlan {
         spec: &ChartSpec,
         now: UnixMs,
         keep: i64,
-    ) -> Option<ChartPlan> {
-        if !ChartPlan::fits(spec) {
+    ) -> Option<ChartBody> {
+        if !ChartBody::fits(spec) {
             return None;
         }
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let Some(series) = series else {
             let reach = Window::new(spec).end;
             let info = FoundRows::default().info(None, spec, reach, now, keep);
-            return Some(ChartPlan::of(Vec::new(), Fingerprint::default(), info));
+            return Some(ChartBody::of(Vec::new(), Fingerprint::default(), info));
         };
         let window = Window::new(spec).reach(Some(series), spec, now, keep);
         let mut candles = series.candle_slots(window.start..window.end);
@@ -65,19 +65,19 @@ impl ChartPlan {
             closed: stored as u64,
         };
         let info = found.info(Some(series), spec, window.end, now, keep);
-        Some(ChartPlan::of(pieces, made_of(series, &slots), info))
+        Some(ChartBody::of(pieces, made_of(series, &slots), info))
     }
 
-    /// Like [`ChartPlan::new`], but reuses the last plan of the series as long as a new one would
+    /// Like [`ChartBody::new`], but reuses the last body of the series as long as a new one would
     /// be equal: many clients request the same chart.
     pub fn recent(
         series: Option<&Series>,
         spec: &ChartSpec,
         now: UnixMs,
         keep: i64,
-    ) -> Option<Arc<ChartPlan>> {
+    ) -> Option<Arc<ChartBody>> {
         let Some(series) = series else {
-            return ChartPlan::new(None, spec, now, keep).map(Arc::new);
+            return ChartBody::new(None, spec, now, keep).map(Arc::new);
         };
         let made_for = (spec.clone(), keep, series.version(), series.interval().slot_of(now));
         let second = seconds(now);
@@ -86,11 +86,11 @@ impl ChartPlan {
             && recent.made_for == made_for
             && second.wrapping_sub(recent.second) < RECENT_S
         {
-            return Some(recent.plan.clone());
+            return Some(recent.body.clone());
         }
-        let plan = Arc::new(ChartPlan::new(Some(series), spec, now, keep)?);
-        *recent = Some(Box::new(Recent { made_for, second, plan: plan.clone() }));
-        Some(plan)
+        let body = Arc::new(ChartBody::new(Some(series), spec, now, keep)?);
+        *recent = Some(Box::new(Recent { made_for, second, body: body.clone() }));
+        Some(body)
     }
 }
 
@@ -130,13 +130,11 @@ mod tests {
     #[test]
     fn without_a_series_there_is_an_empty_body() {
         let spec = spec(Interval::M1, None, None, 10);
-        let plan = ChartPlan::new(None, &spec, minute(100), 50).expect("stored rows");
-        let mut body = Vec::new();
-        plan.write(&mut body);
-        assert_eq!((body.as_slice(), plan.body_len()), (&b"[]"[..], 2));
-        assert_eq!(plan.info.oldest, 91);
-        assert!(!plan.info.complete);
-        assert!(plan.pieces().is_empty());
+        let body = ChartBody::new(None, &spec, minute(100), 50).expect("stored rows");
+        assert_eq!((body.text(), body.body_len()), ("[]".to_string(), 2));
+        assert_eq!(body.info.oldest, 91);
+        assert!(!body.info.complete);
+        assert!(body.pieces().is_empty());
     }
 
     #[test]
