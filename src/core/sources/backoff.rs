@@ -5,7 +5,7 @@
 //! others. Some failures concern one market alone, until [`FAILURES_IN_A_ROW`] of one kind follow each other.
 //! Failures that count for the kind are in the figures of the source. Their number gives the length of the
 //! kind's pause. A good answer does not end a pause; the first one after the pause ends the back-off. What
-//! concerns every kind halts the [`Host`].
+//! concerns every kind halts the [`Host`]: a halt is a pause of every kind.
 //!
 //! Whatever fails is logged by an [`Episode`]. Failures of single markets have one of their own, which
 //! ends an hour after its last line: a market that always fails does not hide failures that count for the
@@ -46,8 +46,6 @@ pub struct Failures {
     kinds: [KindFailures; RequestKind::NAMES.len()],
     /// When quotes last came; before that, when the source began.
     quotes_at: Mono,
-    /// The host's halt.
-    halt: Pause,
     rng: Rng,
 }
 
@@ -57,7 +55,7 @@ struct KindFailures {
     in_a_row: u32,
     /// When the running pause began.
     since: Mono,
-    /// Until when none of the kind is requested.
+    /// Until when none of the kind is requested: a back-off, or the host's halt.
     pause: Pause,
     episode: Episode,
     /// The failures of single markets.
@@ -67,13 +65,7 @@ struct KindFailures {
 impl Failures {
     /// No failures. `seed`: for the jitter.
     pub fn new(source: SourceId, seed: u64, now: Mono) -> Failures {
-        Failures {
-            source,
-            kinds: Default::default(),
-            quotes_at: now,
-            halt: Pause::default(),
-            rng: Rng::new(seed),
-        }
+        Failures { source, kinds: Default::default(), quotes_at: now, rng: Rng::new(seed) }
     }
 
     /// True if this kind has failed, and was not answered well since its back-off.
@@ -81,21 +73,15 @@ impl Failures {
         cx.stats[self.source].failing[kind as usize] > 0
     }
 
-    /// Other nodes call the exchange from now on: what failed here does not matter. If this node calls it
-    /// again, `Sources` tells the host's halt again.
+    /// Other nodes call the exchange from now on, or the route to it has changed: what failed here does not
+    /// matter. If the host is halted, `Sources` tells its halt again before this node calls it.
     pub fn forget(&mut self, cx: &mut Context) {
-        self.halt = Pause::default();
-        self.forget_nodes(Mono::NEVER);
-        self.kinds.iter_mut().for_each(|it| it.episode.forget());
+        for it in &mut self.kinds {
+            (it.in_a_row, it.since, it.pause) = Default::default();
+            it.episode.forget();
+        }
         let status = &mut cx.stats[self.source];
         (status.failing, status.kind_failing_since) = Default::default();
-    }
-
-    /// Another node may not do better because of the pauses that end until `until`.
-    fn forget_nodes(&mut self, until: Mono) {
-        let kinds = self.kinds.iter_mut().map(|it| &mut it.pause);
-        let ended = kinds.chain([&mut self.halt]).filter(|it| it.until <= until);
-        ended.for_each(|it| it.is_of_node = false);
     }
 
     /// The kind no longer fails, or nothing of it is requested any more that would tell.
@@ -106,15 +92,6 @@ impl Failures {
         status.kind_failing_since[kind as usize] = None;
     }
 
-    /// The route to the exchange has changed: failures on the former route do not matter. If the host stays
-    /// the same, `Sources` tells its halt again.
-    pub fn rerouted(&mut self, cx: &mut Context) {
-        self.forget(cx);
-        for it in &mut self.kinds {
-            (it.in_a_row, it.since, it.pause) = Default::default();
-        }
-    }
-
     /// True if another node may do better: no quotes have come for `span` after a poll was due, because the
     /// exchange is not reached, fails itself, or does not serve this node.
     pub fn is_of_node(&self, span: Duration, cx: &Context) -> bool {
@@ -122,21 +99,20 @@ impl Failures {
         // There are no quotes without the list.
         let has_list = cx.market.catalog.has_list(self.source);
         let needed = if has_list { RequestKind::Quotes } else { RequestKind::List };
-        cx.now.mono.since(self.quotes_at) >= span && self.pause(needed).is_of_node
+        let pause = self.kinds[needed as usize].pause;
+        // A pause that ended before the last quotes came says nothing any more.
+        let is_recent = pause.until > self.quotes_at;
+        pause.is_of_node && is_recent && cx.now.mono.since(self.quotes_at) >= span
     }
 
     /// True if nothing of this kind can be expected soon.
     pub fn holds(&self, kind: RequestKind, cx: &Context) -> bool {
-        self.is_failing(kind, cx) || cx.now.mono < self.halt.until
+        self.is_failing(kind, cx) || cx.now.mono < self.until(kind)
     }
 
     /// Until when none of this kind is requested.
     pub fn until(&self, kind: RequestKind) -> Mono {
-        self.pause(kind).until
-    }
-
-    fn pause(&self, kind: RequestKind) -> Pause {
-        self.kinds[kind as usize].pause.max(self.halt)
+        self.kinds[kind as usize].pause.until
     }
 
     /// Quotes are not requested before this: another node has said so.
@@ -203,12 +179,13 @@ impl Failures {
         let step = (most / turns).max(poll.min(most));
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         let is_of_node = fault.is_of_node();
-        it.pause = it.pause.max(Pause { until: now + step, is_of_node });
+        let until = now + step;
+        it.pause = it.pause.max(Pause { until, is_of_node });
         let asked = fault.asked_pause(cx.exchange_time(self.source));
         match (asked, blame) {
             (Some(asked), _) => host.halt(asked.max(step), is_of_node, now),
             (None, Blame::Host) => host.halt(step, is_of_node, now),
-            (None, Blame::RateLimit) => host.refused(began, it.pause.until, now),
+            (None, Blame::RateLimit) => host.refused(began, until, now),
             (None, Blame::Kind | Blame::Market) => {}
         }
         log::debug!(
@@ -224,7 +201,7 @@ impl Failures {
 
     /// The host is halted, by a failure of this source or of another one.
     pub fn halted(&mut self, halt: Pause, cx: &mut Context) {
-        self.halt = halt;
+        self.kinds.iter_mut().for_each(|it| it.pause = it.pause.max(halt));
         self.back_off(cx.now.mono, cx);
     }
 
@@ -258,7 +235,6 @@ impl Failures {
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
-        self.forget_nodes(cx.now.mono);
     }
 
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, the pause holds.
@@ -411,7 +387,6 @@ mod tests {
         for forget in [
             |failures: &mut Failures, cx: &mut Context| failures.forget_kind(RequestKind::Time, cx),
             |failures: &mut Failures, cx: &mut Context| failures.forget(cx),
-            |failures: &mut Failures, cx: &mut Context| failures.rerouted(cx),
         ] {
             let (mut host, mut cx) = (Host::default(), context(config_of("binance"), NOW));
             let mut failures = Failures::new(SOURCE, 0, NOW.mono);

@@ -340,7 +340,7 @@ impl Source {
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);
         if route {
-            self.failures.rerouted(cx);
+            self.failures.forget(cx);
             // The requests on these connections have been put back.
             self.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
