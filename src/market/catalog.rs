@@ -269,8 +269,8 @@ impl Catalog {
         self.version
     }
 
-    /// True if no market of a source trades now. A source that lists none of its named symbols is not halted.
-    pub fn is_halted(&self, source: SourceId) -> bool {
+    /// True if no market of a source trades now. False if it lists none of its named symbols.
+    pub fn trades_nothing(&self, source: SourceId) -> bool {
         let Roster { wanted, listings, .. } = &self.rosters[source.index()];
         let wants_others = wanted.as_ref().is_none_or(|assets| !assets.is_empty());
         (wants_others || !listings.is_empty()) && listings.values().all(|it| !it.active)

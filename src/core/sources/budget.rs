@@ -34,7 +34,7 @@ const PERCENT_QUOTES: u64 = 75;
 /// From the sending of a request to its arrival at the exchange, at most.
 const SLACK: Duration = Duration::from_millis(200);
 
-/// Clocks drift and packets bunch by a share of the window: one part in so many.
+/// Slack for drifting clocks and bunched packets: the window divided by this.
 const SLACK_PARTS: u32 = 20;
 
 /// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole.
@@ -46,8 +46,8 @@ const PERCENT_OTHERS: u64 = 10;
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What units are spent for, the most urgent first. A purpose with the number n leaves n quarters of the
-/// dearest request's cost to more urgent ones: a cheap request that yields must not overtake a dear one.
+/// What units are spent for, the most urgent first. Purpose n leaves n/4 of the dearest request's cost unspent
+/// for more urgent ones, so that a cheap request that yields does not overtake a dear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Quotes that the configuration names or a stream follows, and the list without which there are none.
@@ -81,8 +81,6 @@ struct Account {
     /// What the exchange itself has counted in its running window, with what was sent since: the most in each
     /// piece, the oldest first.
     reports: VecDeque<Piece>,
-    /// The part of the reported units that others have spent, at the time of each report.
-    others: VecDeque<Piece>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
     /// Until when the average pays for all requests for quotes, by their share of the pace.
@@ -97,6 +95,8 @@ struct Piece {
     first: Mono,
     last: Mono,
     units: u64,
+    /// Of a report: the most units that others had spent.
+    others: u64,
 }
 
 /// The pieces that count now, if each counts for `span`.
@@ -104,17 +104,17 @@ fn counting(pieces: &VecDeque<Piece>, span: Duration, now: Mono) -> impl Iterato
     pieces.iter().filter(move |piece| now < piece.last + span)
 }
 
-/// The units of the newest piece, or of a new one. Pieces that count no more are dropped.
-fn newest(pieces: &mut VecDeque<Piece>, span: Duration, now: Mono) -> &mut u64 {
+/// The newest piece, or a new one. Pieces that count no more are dropped.
+fn newest(pieces: &mut VecDeque<Piece>, span: Duration, now: Mono) -> &mut Piece {
     while pieces.front().is_some_and(|piece| piece.last + span <= now) {
         pieces.pop_front();
     }
     if pieces.back().is_none_or(|piece| now.since(piece.first) >= span / PIECES) {
-        pieces.push_back(Piece { first: now, last: now, units: 0 });
+        pieces.push_back(Piece { first: now, last: now, units: 0, others: 0 });
     }
     let piece = pieces.back_mut().expect("there is one now");
     piece.last = now;
-    &mut piece.units
+    piece
 }
 
 impl Budget {
@@ -177,10 +177,10 @@ impl Budget {
         self.sent
     }
 
-    /// The exchange tells, in the response to a request sent at `sent`, how many units of this limit it has
-    /// counted in its running window. `units`: what was sent so far, with the request. A new window has begun
-    /// if the request was sent after the greatest report, and `used` is lower than that by more than the
-    /// dearest request.
+    /// `used`: the units of this limit that the exchange has counted in its running window, told in the
+    /// response to a request sent at `sent`. `units`: what was sent so far, with the request. A report of a
+    /// request that was sent after the greatest one begins a new window, if it is lower by more than the cost
+    /// of the dearest request.
     pub fn note_used(&mut self, limit: Limit, used: u64, (sent, units): (Mono, u64), now: Mono) {
         let since = self.sent.saturating_sub(units);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
@@ -188,23 +188,18 @@ impl Budget {
             let is_less = |it: &Piece| it.last <= sent && units + account.dearest < it.units;
             if account.running(now).is_some_and(is_less) {
                 account.reports.clear();
-                account.others.clear();
             }
-            let span = account.span();
+            let (span, own) = (account.span(), account.own(now));
+            let others = if now < account.since { 0 } else { units.saturating_sub(own) };
             let most = newest(&mut account.reports, span, now);
-            *most = units.max(*most);
-            if now >= account.since {
-                let of_others = units.saturating_sub(account.own(now));
-                let most = newest(&mut account.others, span, now);
-                *most = of_others.max(*most);
-            }
+            (most.units, most.others) = (units.max(most.units), others.max(most.others));
         }
     }
 
     /// The units that others have spent, if that is enough to report.
     pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
         let of = |it: &Account| {
-            let units = counting(&it.others, it.span(), now).map(|piece| piece.units).max()?;
+            let units = counting(&it.reports, it.span(), now).map(|piece| piece.others).max()?;
             let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
             is_much.then_some(units)
         };
@@ -241,7 +236,6 @@ impl Account {
             dearest: 0,
             pieces: VecDeque::new(),
             reports: VecDeque::new(),
-            others: VecDeque::new(),
             paid_until: now,
             quotes_paid_until: now,
             since: now + limit.per,
@@ -318,7 +312,7 @@ impl Account {
     fn count(&mut self, units: u64, now: Mono) {
         self.reports.iter_mut().for_each(|it| it.units += units);
         let span = self.span();
-        *newest(&mut self.pieces, span, now) += units;
+        newest(&mut self.pieces, span, now).units += units;
     }
 
     fn left(&self, parts: u32, unsent: u64, now: Mono) -> u64 {

@@ -63,7 +63,7 @@ pub struct Source {
     /// When the market list is due.
     list_due: Mono,
     /// Since when no market of the list trades.
-    halted_since: Option<Mono>,
+    nothing_trades_since: Option<Mono>,
     /// The tag of the list in place, if the exchange has sent one: the same list is not sent again.
     list_tag: Option<Box<str>>,
     /// How tickers are requested.
@@ -111,7 +111,7 @@ impl Source {
             quotes_due: now.mono,
             is_first: false,
             list_due: now.mono,
-            halted_since: None,
+            nothing_trades_since: None,
             list_tag: None,
             plan: QuotePlan::new(&profile),
             round: QuoteRound::default(),
@@ -332,22 +332,20 @@ impl Source {
     pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
         self.profile = self.profile.renewed(&cx.config);
         self.list_tag = None;
-        self.forget_pages(cx.now.mono);
+        self.pages = Paging::default();
         let latest = cx.now.mono + self.profile.poll;
         if self.quotes_due > latest {
             self.begin_quotes(latest);
         }
-        let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
-        self.put_back_all(|request| route || markets && is_list(request), cx);
         if route {
+            self.put_back_all(|_| true, cx);
             self.failures.forget(cx);
             // The requests on these connections have been put back.
             self.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
         if markets {
             // A list that was read with the former settings is of no use. It is read again.
-            self.jobs.retain(|job| !job.is_of_list());
-            self.list_due = cx.now.mono;
+            self.request_list(cx);
             self.drop_gone(cx);
             self.round.abandon();
         }

@@ -11,7 +11,7 @@ use crate::core::sources::host::{Host, Pause};
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
-use crate::core::sources::staged::{Newest, Staged, StagedTickers};
+use crate::core::sources::staged::{Newest, Paging, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
@@ -21,8 +21,8 @@ use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
 
 /// While no market trades, the list is read again after a part of the time for which no market has traded so
-/// far: one in `HALT_PARTS`.
-const HALT_PARTS: u32 = 10;
+/// far: one in `PAUSE_PARTS`.
+const PAUSE_PARTS: u32 = 10;
 
 /// Tickers by the exchange's ids, as the nodes of a cluster tell each other.
 pub(super) type TickersById = Vec<(Box<str>, Ticker)>;
@@ -45,8 +45,8 @@ impl Source {
         );
         let (task, began) = (request.task().clone(), request.began);
         if request.status() == Some(304) && request.is_conditional {
-            // The list in place still stands (RFC 9110, 15.4.5). It may name a market that is halted for too
-            // long.
+            // The list in place still stands (RFC 9110, 15.4.5). It may name a market that has not traded
+            // for too long.
             cx.market.catalog.list_again(self.id);
             self.jobs.push([Job::RefreshList]);
             cx.stats[self.id].ok += 1;
@@ -337,12 +337,13 @@ impl Source {
         }
         cx.market.quotes.arrived(id, Awaited::List);
         let now = cx.now.mono;
-        if cx.market.catalog.is_halted(id) {
+        self.list_due = now + HOURLY;
+        if cx.market.catalog.trades_nothing(id) {
             // The longer that lasts, the later the list is read again.
-            let lasts = now.since(*self.halted_since.get_or_insert(now));
-            self.list_due = now + (lasts / HALT_PARTS).clamp(LIST_RETRY, HOURLY);
+            let lasts = now.since(*self.nothing_trades_since.get_or_insert(now));
+            self.list_due = now + (lasts / PAUSE_PARTS).clamp(LIST_RETRY, HOURLY);
         } else {
-            self.halted_since = None;
+            self.nothing_trades_since = None;
         }
         if is_first {
             self.begin_quotes(cx.now.mono);
@@ -373,7 +374,8 @@ impl Source {
 
     /// Drops the quotes and candles that are not applied yet. They are requested again.
     pub(super) fn drop_records(&mut self, cx: &Context) {
-        self.forget_pages(cx.now.mono);
+        // Tickers begin again with the next poll, and a list at once.
+        self.pages = Paging::default();
         self.jobs.retain(|job| match job {
             Job::ApplyTickers(_) => {
                 self.quotes_due = cx.now.mono;

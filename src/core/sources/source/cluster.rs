@@ -6,7 +6,7 @@ use super::applying::TickersById;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_plans::PlannedPage;
-use crate::core::sources::clock::{HOURLY, Witness};
+use crate::core::sources::clock::Witness;
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
 use crate::core::sources::series_plan::Urgency;
@@ -325,7 +325,6 @@ impl Source {
         let can_read = !self.jobs.iter().any(Job::is_of_list);
         let wants = self.replica.role() == Role::Follower || !cx.market.catalog.has_list(self.id);
         if wants && !self.has_ended && can_read {
-            self.list_due = cx.now.mono + HOURLY;
             cx.market.catalog.drop_list(self.id);
             self.jobs.push([Job::ReadList(list)]);
         }

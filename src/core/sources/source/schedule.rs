@@ -17,13 +17,11 @@ use crate::core::context::Context;
 use crate::core::history::Pace;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::PlannedPage;
-use crate::core::sources::clock::HOURLY;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::quote_round::{RoundEnd, markets};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
-use crate::core::sources::staged::Paging;
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
@@ -224,10 +222,8 @@ impl Source {
                 let takes = request.limit.per * request.unsent / request.limit.units;
                 self.round.sent_stats(*symbol, takes, now);
             }
-            Task::Markets => {
-                self.list_due = now + HOURLY;
-                cx.market.catalog.drop_list(id);
-            }
+            // The list stays due until it is in place.
+            Task::Markets => cx.market.catalog.drop_list(id),
             Task::Time => self.clock.asked(now),
             Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),
         }
@@ -253,23 +249,31 @@ impl Source {
     /// A request has ended without an answer, through nobody's fault: its task is due again at once.
     pub(super) fn put_back(&mut self, task: &Task, now: Mono) {
         match task {
-            Task::Tickers | Task::Markets if self.pages.next(task).is_some() => {}
+            Task::Tickers if self.pages.next(task).is_some() => {}
             Task::Tickers => self.quotes_due = now,
             Task::TickersOf { symbols, .. } => self.round.put_back(symbols),
             Task::Stats(symbol) => self.round.put_back_stats(*symbol, now),
-            Task::Markets => self.list_due = now,
             Task::Time => self.clock.due = now,
-            // Candles are due as long as their slots are missing.
-            Task::Candles { .. } => {}
+            // A list is due until it is in place, and candles as long as their slots are missing.
+            Task::Markets | Task::Candles { .. } => {}
         }
     }
 
     /// The exchange may answer something else now: market list, quotes and newest candles are due at once.
     pub fn request_all(&mut self, cx: &mut Context) {
-        (self.list_due, self.quotes_due) = (cx.now.mono, cx.now.mono);
+        self.quotes_due = cx.now.mono;
+        self.request_list(cx);
         self.clock.judge(cx);
         self.candles.refresh_all(cx);
         self.wake_up(cx.now);
+    }
+
+    /// The market list is due at once. What has come of a list so far is of no use.
+    pub(super) fn request_list(&mut self, cx: &mut Context) {
+        self.put_back_all(|request| *request.task() == Task::Markets, cx);
+        self.pages.forget(&Task::Markets);
+        self.jobs.retain(|job| !job.is_of_list());
+        self.list_due = cx.now.mono;
     }
 
     /// The machine's clocks have moved against each other: the machine slept, or a clock was set. Responses
@@ -305,19 +309,10 @@ impl Source {
         } else {
             log::info!(target: SOURCE, "market list widened source={source} error={}", quoted(fault));
         }
-        (self.list_tag, self.list_due) = (None, cx.now.mono);
+        self.list_tag = None;
         self.pages.forget(task);
         cx.market.catalog.drop_list(self.id);
         true
-    }
-
-    /// Drops the pages that have come. Tickers begin again with the next poll, and a list begins again at
-    /// once.
-    pub(super) fn forget_pages(&mut self, now: Mono) {
-        if self.pages.next(&Task::Markets).is_some() {
-            self.list_due = now;
-        }
-        self.pages = Paging::default();
     }
 
     /// A request has failed, and the failure concerns `blame`: sets when its task is due again.
@@ -342,11 +337,7 @@ impl Source {
                     series.note_open(slots, cx.now.mono, present);
                 }
             }
-            Task::Markets => {
-                // The back-off tells when.
-                self.list_due = cx.now.mono;
-                cx.market.catalog.drop_list(self.id);
-            }
+            Task::Markets => cx.market.catalog.drop_list(self.id),
             Task::Time => self.clock.failed(cx),
             Task::TickersOf { symbols, .. } if blame == Blame::Market && symbols.len() > 1 => {
                 self.round.divide(symbols);
@@ -395,6 +386,7 @@ mod tests {
     use crate::core::history::History;
     use crate::core::sources::Role;
     use crate::core::sources::Sources;
+    use crate::core::sources::clock::HOURLY;
     use crate::core::stats::SourceState;
     use crate::core::testing::{NOW, SOURCE, config_of, context, list};
     use crate::core::upstream::Ended;
