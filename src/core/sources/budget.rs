@@ -46,8 +46,8 @@ const PERCENT_OTHERS: u64 = 10;
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What units are spent for, the most urgent first. Purpose n leaves n/4 of the dearest request's cost unspent
-/// for more urgent ones, so that a cheap request that yields does not overtake a dear one.
+/// What units are spent for, the most urgent first. Purpose n leaves n/4 of the dearest request's cost
+/// unspent for more urgent ones, so that a cheap request that yields does not overtake a dear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Quotes that the configuration names or a stream follows, and the list without which there are none.

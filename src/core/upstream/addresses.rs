@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Addresses of a name are looked up again after this.
 const AGE: Duration = Duration::from_secs(300);
 
-/// The least pause before a look-up that a failure has caused, except for the first failure of an address that
-/// had answered well. While an exchange is down, its name is looked up with the polls, and name servers must
-/// not be flooded either.
+/// The least pause before a look-up that a failure has caused, except for the first failure of an address
+/// that had answered well. While an exchange is down, its name is looked up with the polls, and name servers
+/// must not be flooded either.
 const REST: Duration = Duration::from_secs(5);
 
 /// Most addresses that are used of one look-up: more than any exchange has.

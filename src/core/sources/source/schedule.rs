@@ -387,6 +387,7 @@ mod tests {
     use crate::core::sources::Role;
     use crate::core::sources::Sources;
     use crate::core::sources::clock::HOURLY;
+    use crate::core::sources::jobs::Job;
     use crate::core::stats::SourceState;
     use crate::core::testing::{NOW, SOURCE, config_of, context, list};
     use crate::core::upstream::Ended;
@@ -567,6 +568,19 @@ mod tests {
             sources.reload(config, Vec::new(), || (), history, &mut cx).expect("sound");
             assert_eq!(sources.all[0].list_due == NOW.mono, *expected, "{has_other_settings}");
         }
+    }
+
+    #[test]
+    fn a_list_that_was_requested_before_everything_changed_is_requested_again() {
+        let mut cx = context(config_of("binance"), NOW);
+        list(&mut cx.market.catalog, &["A/USDT"]);
+        let mut source = Source::new(SOURCE, &cx.config, 0, NOW);
+        let mut host = Host::new(&source.profile.url);
+        let offer = Offer { due: NOW.mono, task: Task::Markets, purpose: Purpose::Newest };
+        source.start(0, offer, &mut host, &mut cx);
+        source.jobs.push([Job::RefreshList]);
+        source.request_all(&mut cx);
+        assert!(source.in_flight() == 0 && source.jobs.is_empty() && source.list_due <= NOW.mono);
     }
 
     #[test]
