@@ -43,7 +43,7 @@ pub struct ChartInfo {
     /// True if every closed slot of the requested range is covered, however old. The range goes from `from`,
     /// or the oldest row, to `to`, or now. If it ends now, the exchange's clock must be known too.
     pub complete: bool,
-    /// True if all candles are final: no candle will be requested again.
+    /// True if all candles are settled: no candle will be requested again.
     pub settled: bool,
     /// The oldest kept slot whose candle is in the chart, or would be in it if there were one.
     pub oldest: i64,

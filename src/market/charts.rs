@@ -8,7 +8,7 @@
 
 use super::chunk::seconds;
 use super::interval_set::IntervalSet;
-use super::report::{Answer, CandleService, Evidence, IngestCounts, Reported};
+use super::report::{CandleResponse, CandleService, Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
 use super::silence::TOGETHER;
 use super::symbol::{SourceId, SymbolId};
@@ -36,7 +36,7 @@ pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
     unopened: BTreeMap<SeriesKey, IntervalSet>,
-    /// By service: the newest slot with a candle of any market, and when its answer was requested.
+    /// By service: the newest slot with a candle of any market, and when its response was requested.
     alive: BTreeMap<(SourceId, Stored, CandleService), (i64, Mono)>,
     /// Sources whose clock is in doubt, and from when on.
     in_doubt: BTreeMap<SourceId, UnixMs>,
@@ -169,7 +169,7 @@ impl Charts {
         self.history.depth(interval).keep
     }
 
-    /// Applies a slice of an answer: see [`Series::ingest`].
+    /// Applies a slice of a response: see [`Series::ingest`].
     pub fn ingest(
         &mut self,
         key: SeriesKey,
@@ -195,19 +195,19 @@ impl Charts {
         Some(written)
     }
 
-    /// Raises `answer.alive` to the newest slot that answers of other markets prove: answers that were
-    /// requested a moment before. Also notes what this answer proves.
-    pub fn hear(&mut self, key: SeriesKey, answer: &mut Answer) {
-        let service = (key.source, key.interval, answer.service);
-        let others = self.alive(service, answer.at).unwrap_or(i64::MIN);
-        if answer.alive >= others {
-            self.alive.insert(service, (answer.alive, answer.at));
+    /// Raises `response.alive` to the newest slot that responses of other markets prove: responses that were
+    /// requested a moment before. Also notes what this response proves.
+    pub fn hear(&mut self, key: SeriesKey, response: &mut CandleResponse) {
+        let service = (key.source, key.interval, response.service);
+        let others = self.alive(service, response.at).unwrap_or(i64::MIN);
+        if response.alive >= others {
+            self.alive.insert(service, (response.alive, response.at));
         }
-        answer.alive = answer.alive.max(others);
+        response.alive = response.alive.max(others);
     }
 
-    /// The newest slot with a candle of any market, in answers of a service for candles of this interval that
-    /// were requested a moment before `at`.
+    /// The newest slot with a candle of any market, in responses of a service for candles of this interval
+    /// that were requested a moment before `at`.
     pub fn alive(&self, service: (SourceId, Stored, CandleService), at: Mono) -> Option<i64> {
         let (slot, heard) = *self.alive.get(&service)?;
         (at.since(heard) <= TOGETHER).then_some(slot)
@@ -435,10 +435,11 @@ mod tests {
             let candles = minutes(newest..newest + 1);
             let asked = 0..newest + 1;
             let at = Mono(second * 1_000_000);
-            let mut answer = Answer::of(&asked, &candles, &AllRows::of(Stored::M1, &candles), at);
-            answer.service = service;
-            charts.hear(minutes_of(symbol), &mut answer);
-            answer.alive
+            let mut response =
+                CandleResponse::of(&asked, &candles, &AllRows::of(Stored::M1, &candles), at);
+            response.service = service;
+            charts.hear(minutes_of(symbol), &mut response);
+            response.alive
         };
         let mut hear =
             |symbol, newest, second| hear_from(CandleService::Newest, symbol, newest, second);

@@ -1,14 +1,14 @@
-//! Ingest: applies an answer to a series.
+//! Ingest: applies a response to a series.
 //!
-//! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad candle never
-//! spoils the answer. A slot that has not ended never counts as empty.
+//! Owns the rules by which a response becomes coverage, stored rows and forming candles. One bad candle never
+//! spoils the response. A slot that has not ended never counts as empty.
 
 use super::chunk::{
     CHUNK_SLOTS, Draft, FormingCandle, chunk_of, chunks_of, place_of, places_of, seconds,
 };
 use super::interval_set::IntervalSet;
 use super::report::{
-    Answer, Evidence, Found, IngestCounts, Reported, found_in, is_sound, left_out,
+    CandleResponse, Evidence, Found, IngestCounts, Reported, found_in, is_sound, left_out,
 };
 use super::series::Series;
 use super::silence::{REREAD, Word};
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 impl Series {
-    /// Applies an answer, or a slice of one, about the slots `asked`. Candles come in any order.
+    /// Applies a response, or a slice of one, about the slots `asked`. Candles come in any order.
     /// `closed_before` is the exchange's clock at the time of the request: candles that had ended by then are
     /// closed.
     ///
@@ -42,8 +42,8 @@ impl Series {
         let asked = asked.start.max(0)..asked.end;
         let (found, unsound, open_from) = self.sift(&asked, candles, present, &mut written);
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
-        if let (Evidence::Exchange(answer), 0) = (evidence, written.rejected) {
-            self.note_first(&closed, answer);
+        if let (Evidence::Exchange(response), 0) = (evidence, written.rejected) {
+            self.note_first(&closed, response);
         }
         // The first slot, and the first candle, that may still be revised.
         let recent = present - REREAD;
@@ -51,7 +51,7 @@ impl Series {
             Evidence::History => None,
             Evidence::Proven => Some((recent, i64::MAX)),
             Evidence::Revisable => Some((i64::MIN, i64::MIN)),
-            Evidence::Exchange(answer) => Some((recent, answer.young().start)),
+            Evidence::Exchange(response) => Some((recent, response.young().start)),
         };
         for slots in self.decided(closed.clone(), &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
@@ -114,19 +114,20 @@ impl Series {
         (found, unsound, open_from)
     }
 
-    /// Notes that an answer begins with the oldest known candle, if the answer could have held older candles.
-    fn note_first(&mut self, closed: &Range<i64>, answer: &Answer) {
-        let first = answer.between.start;
+    /// Notes that a response begins with the oldest known candle, if the response could have held older
+    /// candles.
+    fn note_first(&mut self, closed: &Range<i64>, response: &CandleResponse) {
+        let first = response.between.start;
         let is_known = || self.next_candle(i64::MIN..first + 1) == Some(first);
-        if answer.is_whole && closed.start < first && closed.contains(&first) && is_known() {
+        if response.is_whole && closed.start < first && closed.contains(&first) && is_known() {
             let before = self.told_before.take().filter(|told| told.end == first);
             let start = before.map_or(closed.start, |told| told.start.min(closed.start));
             self.told_before = Some(start..first);
         }
     }
 
-    /// Returns the closed slots that take the reported state. For a slot that the answer leaves out, it notes
-    /// what the answer says. Such a slot is returned only when it is proven empty.
+    /// Returns the closed slots that take the reported state. For a slot that the response leaves out, it
+    /// notes what the response says. Such a slot is returned only when it is proven empty.
     fn decided(
         &mut self,
         closed: Range<i64>,
@@ -135,8 +136,8 @@ impl Series {
         evidence: &Evidence,
     ) -> IntervalSet {
         let judged = match evidence {
-            Evidence::Exchange(answer) if !self.is_whole(answer, &closed) => {
-                clipped(&answer.between, &closed)
+            Evidence::Exchange(response) if !self.is_whole(response, &closed) => {
+                clipped(&response.between, &closed)
             }
             _ => closed,
         };
@@ -148,21 +149,21 @@ impl Series {
         let young = match evidence {
             Evidence::History | Evidence::Proven => return decided,
             Evidence::Revisable => judged.clone(),
-            Evidence::Exchange(answer) => clipped(&answer.young(), &judged),
+            Evidence::Exchange(response) => clipped(&response.young(), &judged),
         };
-        // Final slots are skipped where the answer cannot improve them: where only the file has the candle,
-        // and where the answer's own candle is not final.
+        // Settled slots are skipped where the response cannot improve them: where only the file has the
+        // candle, and where the response's own candle is not settled.
         let young = self.row_slots(young).map(|slot| slot..slot + 1);
         for part in self.hidden(judged.clone()).into_iter().chain(young) {
             let settled = self.revisable(&part).missing(part);
             settled.into_iter().for_each(|settled| _ = decided.remove(settled));
         }
-        let Evidence::Exchange(answer) = evidence else {
+        let Evidence::Exchange(response) = evidence else {
             return decided;
         };
-        // One answer alone removes no candle from memory or from the file. Nor does it prove a slot empty if
-        // quotes show a trade there, or if the slot is outside of its candles.
-        let between = clipped(&answer.between, &judged);
+        // One response alone removes no candle from memory or from the file. Nor does it prove a slot empty
+        // if quotes show a trade there, or if the slot is outside of its candles.
+        let between = clipped(&response.between, &judged);
         let mut doubtful = self.stored(judged.clone());
         doubtful.extend(self.traded.within(judged.clone()));
         doubtful.extend(self.covered.missing(judged.start..between.start));
@@ -171,8 +172,8 @@ impl Series {
         decided.missing(judged).into_iter().for_each(|slots| _ = doubtful.remove(slots));
         for part in doubtful.iter().flat_map(|part| left_out(part, found)) {
             decided.remove(part.clone());
-            for (part, word) in self.words(part, answer) {
-                for proven in self.silences.note(part, answer.at, word) {
+            for (part, word) in self.words(part, response) {
+                for proven in self.silences.note(part, response.at, word) {
                     // `insert` refuses a range if there are too many. Then these slots are requested again.
                     let _ = decided.insert(proven);
                 }
@@ -181,20 +182,20 @@ impl Series {
         decided
     }
 
-    /// True if an answer tells of all these slots. It does not if it leaves out a candle that is newer than
+    /// True if a response tells of all these slots. It does not if it leaves out a candle that is newer than
     /// its own, in memory or in the file.
-    fn is_whole(&self, answer: &Answer, closed: &Range<i64>) -> bool {
-        let newer = clipped(&answer.between, closed).end..closed.end;
+    fn is_whole(&self, response: &CandleResponse, closed: &Range<i64>) -> bool {
+        let newer = clipped(&response.between, closed).end..closed.end;
         let stored = self.newest_stored.filter(|slot| newer.contains(slot));
-        answer.is_whole
+        response.is_whole
             && self.row_slots(newer).next().is_none()
             && stored.is_none_or(|slot| self.hidden(slot..slot + 1).is_empty())
     }
 
-    /// What an answer that leaves out these slots says about each part of them.
-    fn words(&self, slots: Range<i64>, answer: &Answer) -> Vec<(Range<i64>, Word)> {
-        let Range { start, end } = clipped(&answer.between, &slots);
-        let alive = answer.alive.clamp(end, slots.end);
+    /// What a response that leaves out these slots says about each part of them.
+    fn words(&self, slots: Range<i64>, response: &CandleResponse) -> Vec<(Range<i64>, Word)> {
+        let Range { start, end } = clipped(&response.between, &slots);
+        let alive = response.alive.clamp(end, slots.end);
         // A candle of another market does not prove a slot empty if the file may have a candle there.
         let hidden = self.hidden(end..alive).into_iter();
         let against: IntervalSet = self.traded.within(slots.clone()).chain(hidden).collect();
@@ -228,7 +229,7 @@ impl Series {
     }
 
     /// Notes which of these slots may still be revised: all slots from `recent` on, and the candles from
-    /// `young` on. Final slots stay final.
+    /// `young` on. Settled slots stay settled.
     fn note_settled(
         &mut self,
         slots: &Range<i64>,
@@ -325,7 +326,7 @@ impl Series {
         second: u32,
         written: &mut IngestCounts,
     ) {
-        // An answer may cover a million slots and have three candles. So only chunks that have
+        // A response may cover a million slots and have three candles. So only chunks that have
         // candles, or get some, are visited.
         let stored = self.chunks.range(chunks_of(closed)).map(|(id, _)| *id);
         let ids: BTreeSet<i64> = stored.chain(found.iter().map(|it| chunk_of(it.slot))).collect();
@@ -431,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candle_that_is_not_final_is_requested_again_after_an_unsound_one() {
+    fn a_candle_that_is_not_settled_is_requested_again_after_an_unsound_one() {
         let mut series = series();
         series.ingest_whole(10..20, &minutes(10..20), minute(20), None);
         let mut unsound = minutes(18..23);
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_outside_of_the_requested_slots_tell_how_far_an_answer_reaches() {
+    fn rows_outside_of_the_requested_slots_tell_how_far_a_response_reaches() {
         let check = |rows: Range<i64>, expected: &[(i64, i64)]| {
             let (mut series, asked) = (series(), 99..104);
             series.ingest_whole(99..100, &minutes([99]), minute(100), None);
@@ -452,9 +453,10 @@ mod tests {
             let mut all = AllRows::of(Stored::M1, &minutes(rows.clone()));
             all.most = 720;
             for now in [5000, 5002] {
-                let mut answer = Answer::of(&asked, &inside, &all, Mono(now * 60_000_000));
-                answer.alive = 4999;
-                let evidence = Evidence::Exchange(answer);
+                let mut response =
+                    CandleResponse::of(&asked, &inside, &all, Mono(now * 60_000_000));
+                response.alive = 4999;
+                let evidence = Evidence::Exchange(response);
                 series.ingest(asked.clone(), &inside, &evidence, minute(5002), None);
             }
             assert_eq!(covered(&series), expected, "{rows:?}");
@@ -463,10 +465,11 @@ mod tests {
         check(101..821, &[(99, 100), (101, 104)]);
         check(101..102, &[(99, 104)]);
         check(0..720, &[(99, 104)]);
-        // One answer proves what lies between its rows.
+        // One response proves what lies between its rows.
         let mut series = series();
         let all = AllRows::of(Stored::M1, &minutes([30, 50]));
-        let evidence = Evidence::Exchange(Answer::of(&(35..60), &minutes([50]), &all, Mono(0)));
+        let evidence =
+            Evidence::Exchange(CandleResponse::of(&(35..60), &minutes([50]), &all, Mono(0)));
         series.ingest(35..60, &minutes([50]), &evidence, minute(900), None);
         assert_eq!(covered(&series), [(35, 51)]);
     }
@@ -512,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_between_two_candles_is_empty_and_elsewhere_takes_two_answers() {
+    fn what_is_left_out_between_two_candles_is_empty_and_elsewhere_takes_two_responses() {
         let mut series = series();
         series.ingest_whole(10..30, &minutes([12, 15]), minute(40), None);
         assert_eq!(covered(&series), [(12, 16)]);
@@ -529,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_begins_with_the_first_candle_tells_that_none_is_before_it() {
+    fn a_response_that_begins_with_the_first_candle_tells_that_none_is_before_it() {
         let mut series = series();
         let told = |series: &Series| series.told_before_first();
         series.ingest_whole(20..50, &minutes([30, 40]), minute(60), None);
@@ -544,10 +547,10 @@ mod tests {
         assert_eq!(told(&series), Some(0..30), "the widest one counts");
         let mut unsound = minutes([5, 30]);
         unsound[0].candle.low = Decimal::ZERO;
-        for answer in [&minutes(30..40)[..], &minutes([40]), &unsound, &[]] {
+        for response in [&minutes(30..40)[..], &minutes([40]), &unsound, &[]] {
             let mut series = series.clone();
             series.told_before = None;
-            series.ingest_whole(0..45, answer, minute(60), None);
+            series.ingest_whole(0..45, response, minute(60), None);
             assert_eq!(told(&series), None, "cut, begun later, with an unsound row, empty");
         }
         series.note_trade(minute(12) + 3000, minute(12) + 3001);
@@ -558,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_may_have_been_cut_says_nothing_of_what_lies_outside() {
+    fn a_response_that_may_have_been_cut_says_nothing_of_what_lies_outside() {
         let mut series = series();
         for at in [100, 101, 102] {
             series.ingest_whole(10..90, &minutes(40..60), minute(at), None);
@@ -572,34 +575,35 @@ mod tests {
         assert_eq!(covered(&series), [(10, 60)]);
     }
 
-    /// Applies an answer about these slots while another market has a candle in `alive`.
-    fn answer(series: &mut Series, asked: Range<i64>, rows: &[i64], alive: i64, now: i64) {
+    /// Applies a response about these slots while another market has a candle in `alive`.
+    fn response(series: &mut Series, asked: Range<i64>, rows: &[i64], alive: i64, now: i64) {
         let candles = minutes(rows.iter().copied());
         let at = Mono(now as u64 * 60_000_000);
-        let mut answer = Answer::of(&asked, &candles, &AllRows::of(Stored::M1, &candles), at);
-        answer.alive = answer.alive.max(alive);
-        let evidence = Evidence::Exchange(answer);
+        let mut response =
+            CandleResponse::of(&asked, &candles, &AllRows::of(Stored::M1, &candles), at);
+        response.alive = response.alive.max(alive);
+        let evidence = Evidence::Exchange(response);
         series.ingest(asked, &candles, &evidence, minute(now), None);
     }
 
     #[test]
-    fn behind_the_newest_candle_two_answers_prove_up_to_where_another_market_has_one() {
+    fn behind_the_newest_candle_two_responses_prove_up_to_where_another_market_has_one() {
         let mut series = series();
         for now in [40, 41, 42] {
-            answer(&mut series, 10..30, &[10], 10, now);
+            response(&mut series, 10..30, &[10], 10, now);
             assert_eq!(covered(&series), [(10, 11)]);
         }
-        answer(&mut series, 10..30, &[10], 25, 43);
-        answer(&mut series, 10..30, &[10], 20, 44);
+        response(&mut series, 10..30, &[10], 25, 43);
+        response(&mut series, 10..30, &[10], 20, 44);
         assert_eq!(covered(&series), [(10, 20)]);
-        answer(&mut series, 10..30, &[], 29, 45);
+        response(&mut series, 10..30, &[], 29, 45);
         assert_eq!(covered(&series), [(10, 20)], "the candle is left out");
-        answer(&mut series, 11..30, &[], 29, 45);
-        assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
+        response(&mut series, 11..30, &[], 29, 45);
+        assert_eq!(covered(&series), [(10, 25)], "an empty response says as much");
     }
 
     #[test]
-    fn an_answer_that_leaves_out_the_newest_candle_of_the_file_proves_nothing_behind_it() {
+    fn a_response_that_leaves_out_the_newest_candle_of_the_file_proves_nothing_behind_it() {
         for (asked, newest, evicted, expected) in [
             (10..30, Some(13), 0..0, vec![]),
             (14..30, Some(13), 0..0, vec![(14, 29)]),
@@ -614,10 +618,10 @@ mod tests {
             let _ = series.archived.insert(5..14);
             series.unsettle_ends(newest);
             let rows: Vec<i64> = evicted.clone().collect();
-            answer(&mut series, evicted.clone(), &rows, evicted.end, evicted.end);
+            response(&mut series, evicted.clone(), &rows, evicted.end, evicted.end);
             series.forget(evicted);
             for now in [100, 101] {
-                answer(&mut series, asked.clone(), &[], 29, now);
+                response(&mut series, asked.clone(), &[], 29, now);
             }
             assert_eq!(covered(&series), expected, "{asked:?} {newest:?}");
         }
@@ -626,33 +630,33 @@ mod tests {
     #[test]
     fn a_stored_candle_is_removed_by_what_its_own_market_answers_alone() {
         let mut series = series();
-        answer(&mut series, 10..14, &[10, 11, 12, 13], 14, 14);
+        response(&mut series, 10..14, &[10, 11, 12, 13], 14, 14);
         let _ = series.archived.insert(5..10);
         for now in 30..200 {
-            answer(&mut series, 5..30, &[], 30, now);
+            response(&mut series, 5..30, &[], 30, now);
         }
         assert_eq!((covered(&series), stored(&series)), (vec![(10, 14)], vec![10, 11, 12, 13]));
         for now in [200, 201] {
-            answer(&mut series, 5..30, &[10, 11, 12], 30, now);
+            response(&mut series, 5..30, &[10, 11, 12], 30, now);
             assert_eq!(stored(&series), [10, 11, 12, 13], "it is the newest");
         }
         for now in [202, 203] {
-            answer(&mut series, 5..30, &[10, 11, 12, 20], 30, now);
+            response(&mut series, 5..30, &[10, 11, 12, 20], 30, now);
         }
         assert_eq!((covered(&series), stored(&series)), (vec![(10, 30)], vec![10, 11, 12, 20]));
     }
 
     #[test]
-    fn archived_slots_change_only_where_they_are_not_final() {
+    fn archived_slots_change_only_where_they_are_not_settled() {
         let mut series = series();
         let _ = series.archived.insert(10..60);
         let _ = series.unsettled.insert(30..33);
-        answer(&mut series, 20..40, &(20..40).collect::<Vec<_>>(), 60, 100);
+        response(&mut series, 20..40, &(20..40).collect::<Vec<_>>(), 60, 100);
         assert_eq!(covered(&series), [(30, 33)]);
         assert!(series.is_settled(&(10..60)));
-        // An answer left one out before it was evicted.
+        // A response left one out before it was evicted.
         series.silences.note(51..52, Mono(0), Word::Empty);
-        answer(&mut series, 45..55, &(45..55).collect::<Vec<_>>(), 60, 102);
+        response(&mut series, 45..55, &(45..55).collect::<Vec<_>>(), 60, 102);
         assert_eq!(
             (covered(&series), series.is_settled(&(10..60))),
             (vec![(30, 33), (51, 52)], true)
@@ -660,9 +664,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_evicted_and_in_no_file_is_not_requested_again_for_what_an_answer_left_out() {
+    fn what_is_evicted_and_in_no_file_is_not_requested_again_for_what_a_response_left_out() {
         let mut series = series();
-        answer(&mut series, 10..20, &(10..20).collect::<Vec<_>>(), 60, 100);
+        response(&mut series, 10..20, &(10..20).collect::<Vec<_>>(), 60, 100);
         series.silences.note(15..16, Mono(0), Word::Empty);
         series.forget(10..20);
         let later = Mono(3_600_000_000);
@@ -670,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_open_after_an_answer_is_not_requested_again_at_once() {
+    fn what_stays_open_after_a_response_is_not_requested_again_at_once() {
         let mut series = series();
         let _ = series.archived.insert(10..60);
         series.silences.note(30..31, Mono(0), Word::Empty);
@@ -681,26 +685,26 @@ mod tests {
     }
 
     #[test]
-    fn what_quotes_contradict_takes_ten_answers_over_an_hour_between_two_candles() {
+    fn what_quotes_contradict_takes_ten_responses_over_an_hour_between_two_candles() {
         let mut series = series();
         series.note_trade(minute(13) + 3000, minute(14) - 1001);
         // A ticker may come late, and the clock is not known to the millisecond.
         series.note_trade(minute(15) + 2999, minute(15) + 9000);
         series.note_trade(minute(16) + 3000, minute(17) - 1000);
         for now in 0..90 {
-            answer(&mut series, 10..20, &[], 20, 21 + now);
+            response(&mut series, 10..20, &[], 20, 21 + now);
         }
         assert_eq!(covered(&series), [(10, 13), (14, 20)], "of 15 and 16 they say nothing");
         for now in 0..60 {
-            answer(&mut series, 10..20, &[10, 19], 20, 200 + now);
+            response(&mut series, 10..20, &[10, 19], 20, 200 + now);
             assert_eq!(covered(&series), [(10, 13), (14, 20)]);
         }
-        answer(&mut series, 10..20, &[10, 19], 20, 260);
+        response(&mut series, 10..20, &[10, 19], 20, 260);
         assert_eq!((covered(&series), stored(&series)), (vec![(10, 20)], vec![10, 19]));
     }
 
     #[test]
-    fn the_newest_candle_of_an_answer_is_not_settled_however_old_it_is() {
+    fn the_newest_candle_of_a_response_is_not_settled_however_old_it_is() {
         let mut series = series();
         for now in [12, 20, 500] {
             series.ingest_whole(5..now, &minutes(5..11), minute(now), None);
@@ -720,12 +724,12 @@ mod tests {
             series.ingest_whole(now - 4..now, &minutes(now - 4..now), minute(now), None);
             assert!(series.is_settled(&(10..now - 3)) && !series.is_settled(&(10..now - 2)));
         }
-        // Without the newest candle, the answer may be as old as the one before it.
+        // Without the newest candle, the response may be as old as the one before it.
         series.ingest_whole(20..29, &minutes(20..29), minute(90), None);
         assert!(series.is_settled(&(10..26)) && !series.is_settled(&(10..27)));
         series.ingest_whole(20..30, &minutes(20..30), minute(90), None);
         assert!(series.is_settled(&(10..27)) && !series.is_settled(&(10..28)));
-        // An older page may lack late trades of its newest candles. Those that are final stay.
+        // An older page may lack late trades of its newest candles. Those that are settled stay.
         let mut page = minutes(20..26);
         page.iter_mut().for_each(|it| it.candle.volume = Decimal::from(77));
         assert_eq!(series.ingest_whole(20..26, &page, minute(91), None).updated, 3);
@@ -733,7 +737,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_node_will_read_again_is_not_final_and_changes_no_final_candle() {
+    fn what_another_node_will_read_again_is_not_settled_and_changes_no_settled_candle() {
         let mut series = series();
         known(&mut series, 10..20, &minutes(10..20), minute(90));
         let mut page = minutes(15..25);
@@ -777,7 +781,7 @@ mod tests {
         check(minute(14), 13);
         // One slot ahead of the clock is still believed.
         check(minute(13) - 1, 11);
-        // One answer that leaves out the last one is no proof.
+        // One response that leaves out the last one is no proof.
         check(minute(15), 13);
     }
 

@@ -21,7 +21,7 @@ use std::ops::Range;
 const REOPENED: i64 = 24;
 
 /// Within how many slots behind a part a candle is searched that completes it: if it comes in the same
-/// answer, the candles of the part are final, and the other slots before it are empty.
+/// response, the candles of the part are settled, and the other slots before it are empty.
 pub const NEAR: i64 = 64;
 
 /// How far a bucket that holds at least one candle is confirmed.
@@ -36,7 +36,7 @@ pub(super) enum BucketState {
 }
 
 impl Series {
-    /// The slot of the oldest known candle, if an answer says that the slot before it has no candle.
+    /// The slot of the oldest known candle, if a response says that the slot before it has no candle.
     pub fn told_first(&self) -> Option<i64> {
         let first = self.first()?;
         let before = first - 1..first;
@@ -50,15 +50,15 @@ impl Series {
         self.hidden(i64::MIN..first).is_empty().then_some(first)
     }
 
-    /// The slots before the first candle that an answer has left out, if this answer began with the first
+    /// The slots before the first candle that a response has left out, if this response began with the first
     /// candle and could have had older candles. `None` if a quote tells of a trade in these slots.
     pub fn told_before_first(&self) -> Option<Range<i64>> {
         let told = self.told_before.clone().filter(|told| self.first() == Some(told.end))?;
         self.traded.within(told.clone()).next().is_none().then_some(told)
     }
 
-    /// The newest part of these slots before the first candle that only a single answer has left out so far.
-    /// One answer is not enough to prove these slots empty.
+    /// The newest part of these slots before the first candle that only a single response has left out so
+    /// far. One response is not enough to prove these slots empty.
     pub fn told_once_before_first(&self, slots: &Range<i64>) -> Option<Range<i64>> {
         let first = self.first().filter(|_| self.told_before_first().is_none())?;
         let (part, silence) = self.silences.within(&(slots.start..slots.end.min(first))).last()?;
@@ -219,9 +219,9 @@ impl Series {
     }
 
     /// The slots to request without a client, and when, in no order. They are the unknown slots from `oldest`
-    /// on, slots that an answer has left out, and candles that another request can make final. None is older
-    /// than `served`, the oldest slot that the exchange still serves. The refresh requests the slots from
-    /// `refreshed` on anyway. `rows` is the number of rows of a page.
+    /// on, slots that a response has left out, and candles that another request can settle. None is
+    /// older than `served`, the oldest slot that the exchange still serves. The refresh requests the slots
+    /// from `refreshed` on anyway. `rows` is the number of rows of a page.
     pub fn open_slots(
         &self,
         served: i64,
@@ -232,7 +232,7 @@ impl Series {
         let unknown = self.unknown(oldest..current.max(oldest)).into_iter();
         let unsettled = served..refreshed.min(current - REREAD).max(served);
         let unsettled = self.unsettled.within(unsettled);
-        // Another request can make them final if it can have a known candle that is newer.
+        // Another request can settle them if it can have a known candle that is newer.
         let unsettled = unsettled.filter(|it| {
             let near = it.end + REREAD..(it.end + NEAR).min(it.start + rows);
             self.next_candle(near).is_some()
@@ -253,8 +253,8 @@ impl Series {
         slots
     }
 
-    /// True if an answer has left out the newest of these closed slots, and nothing proves them empty. A
-    /// newer slot with a candle, or an unknown one, makes it false: the next answer can then show a newer
+    /// True if a response has left out the newest of these closed slots, and nothing proves them empty. A
+    /// newer slot with a candle, or an unknown one, makes it false: the next response can then show a newer
     /// candle.
     pub fn ends_silent(&self, slots: Range<i64>) -> bool {
         self.silences.within(&slots).last().is_some_and(|(silent, _)| {
@@ -270,7 +270,7 @@ impl Series {
     }
 
     /// The first slot that the refresh requests again. It requests the last [`REREAD`] known slots, and also
-    /// the last candles if no newer candle is known that can prove them final.
+    /// the last candles if no newer candle is known that can settle them.
     pub fn refresh_from(&self) -> Option<i64> {
         let from = self.newest_known()? + 1 - REREAD;
         let is_last = |it: &Range<i64>| self.next_candle(it.end + REREAD..i64::MAX).is_none();
@@ -278,19 +278,19 @@ impl Series {
         Some(last.map_or(from, |it| it.start.min(from)).max(0))
     }
 
-    /// The parts of these slots whose candles may still be revised. The others are final: they are not
+    /// The parts of these slots whose candles may still be revised. The others are settled: they are not
     /// requested again.
     pub fn revisable(&self, slots: &Range<i64>) -> IntervalSet {
         let silent = self.silences.within(slots).map(|(part, _)| part);
         self.unsettled.within(slots.clone()).chain(silent).collect()
     }
 
-    /// True if the candles of these slots are final.
+    /// True if the candles of these slots are settled.
     pub fn is_settled(&self, slots: &Range<i64>) -> bool {
         self.revisable(slots).is_empty()
     }
 
-    /// Marks the end of each archived stretch as not final: its last `REOPENED` slots, or in the stretch of
+    /// Marks the end of each archived stretch as unsettled: its last `REOPENED` slots, or in the stretch of
     /// the newest candle of the file, all from so many slots before this candle on. The last process may have
     /// ended before it requested these candles again.
     pub fn unsettle_ends(&mut self, newest: Option<i64>) {
@@ -328,7 +328,7 @@ impl Series {
         }
         // The bucket has ended, but the exchange has not confirmed all of it. It is open if each
         // slot is confirmed or has a provisional candle. So no candle vanishes between its end and
-        // the next answer.
+        // the next response.
         let forming = bucket.start.max(confirmed)..bucket.end;
         let known = covered.covers(bucket.start..forming.start)
             && self.forming_in(&forming).len() as i64 == forming.end - forming.start;

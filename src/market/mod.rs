@@ -1,6 +1,6 @@
 //! Market data: the markets, the sources that track them, their quotes and their candles.
 //!
-//! [`Market`] owns the catalog, the quotes and the charts. Callers pass in the answers of exchanges and the
+//! [`Market`] owns the catalog, the quotes and the charts. Callers pass in the responses of exchanges and the
 //! time, and query the data.
 //!
 //! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
@@ -34,7 +34,7 @@ pub use charts::{ChartCounts, Charts};
 pub use interval_set::{IntervalSet, MAX_INTERVALS};
 pub use known::NEAR;
 pub use quote::{Awaited, Quote, QuoteCounts, QuoteTurn, Quotes};
-pub use report::{AllRows, Answer, CandleService, Evidence, IngestCounts, Reported};
+pub use report::{AllRows, CandleResponse, CandleService, Evidence, IngestCounts, Reported};
 pub use series::{Series, SeriesKey};
 pub use silence::{REREAD, TOGETHER, refresh_ms};
 pub use symbol::{Lookup, SourceId, SymbolId, SymbolName};

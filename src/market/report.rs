@@ -17,16 +17,16 @@ pub struct Reported {
     pub is_forming: bool,
 }
 
-/// What an answer changed in a series.
+/// What a response changed in a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestCounts {
     /// Candles stored in slots that had none.
     pub written: usize,
     /// Stored candles whose numbers changed.
     pub updated: usize,
-    /// Stored candles that the answer confirmed as they are.
+    /// Stored candles that the response confirmed as they are.
     pub unchanged: usize,
-    /// Stored candles that were removed, because answers of the exchange prove that they are gone.
+    /// Stored candles that were removed, because responses of the exchange prove that they are gone.
     pub removed: usize,
     /// Refused candles: not aligned, not requested, in the future, or with impossible numbers.
     pub rejected: usize,
@@ -42,7 +42,7 @@ impl IngestCounts {
     }
 }
 
-/// A sound candle of an answer.
+/// A sound candle of a response.
 pub(super) struct Found<'a> {
     pub(super) slot: i64,
     pub(super) candle: &'a Candle,
@@ -53,18 +53,18 @@ pub(super) struct Found<'a> {
 pub enum Evidence {
     /// The history file: nobody traded in a slot without a candle.
     History,
-    /// Another node of the cluster: a slot without a candle is proven empty, and the candles are final.
+    /// Another node of the cluster: a slot without a candle is proven empty, and the candles are settled.
     Proven,
     /// Another node of the cluster: a slot without a candle is proven empty, and the exchange may still
     /// revise these slots.
     Revisable,
     /// A response of the exchange, or a slice of one.
-    Exchange(Answer),
+    Exchange(CandleResponse),
 }
 
 /// What a whole response of an exchange proves about the requested slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CandleResponse {
     /// The requested slots from the oldest sound row of the response to the newest. These two rows may be
     /// outside of the requested slots. A slot in between without a candle is empty.
     pub between: Range<i64>,
@@ -128,17 +128,17 @@ impl AllRows {
     }
 }
 
-impl Answer {
-    /// The answer with these candles of the requested slots, requested at `at`.
-    pub fn of(asked: &Range<i64>, candles: &[Reported], all: &AllRows, at: Mono) -> Answer {
+impl CandleResponse {
+    /// The response with these candles of the requested slots, requested at `at`.
+    pub fn of(asked: &Range<i64>, candles: &[Reported], all: &AllRows, at: Mono) -> CandleResponse {
         let between = all.span.start.max(asked.start)..all.span.end.min(asked.end);
         let between = if between.is_empty() { 0..0 } else { between };
         let is_whole = candles.len() < LEAST_PAGE && all.reaches(asked);
-        Answer { alive: between.end - 1, between, is_whole, service: all.service, at }
+        CandleResponse { alive: between.end - 1, between, is_whole, service: all.service, at }
     }
 
-    /// The newest candles of the answer, and the slots between them. The candle service may stand still since
-    /// the newest candle. Then trades that are booked late are missing in the candles before it.
+    /// The newest candles of the response, and the slots between them. The candle service may stand still
+    /// since the newest candle. Then trades that are booked late are missing in the candles before it.
     pub(super) fn young(&self) -> Range<i64> {
         self.between.end - 1 - REREAD..self.between.end
     }

@@ -7,7 +7,7 @@
 //! covered    memory has its candle, or knows that nobody traded (`interval_set.rs`)
 //! archived   the history file has its candle, or knows that nobody traded
 //! unknown    neither covered nor archived: it may be requested
-//! silent     requested, but no answer was a proof (`silence.rs`)
+//! silent     requested, but no response was a proof (`silence.rs`)
 //! unsettled  the exchange may still revise its candle: it is requested again
 //! ```
 //!
@@ -91,7 +91,7 @@ pub struct Series {
     pub(super) silences: Silences,
     /// Slots that are not covered, but in which quotes show a trade.
     pub(super) traded: IntervalSet,
-    /// Slots whose candles may still be revised. A candle is final once an answer had it together
+    /// Slots whose candles may still be revised. A candle is settled once a response had it together
     /// with a candle that is newer by more than [`REREAD`](super::REREAD) slots. This set is not
     /// stored: after a restart it has the last slots of each archived stretch.
     pub(super) unsettled: IntervalSet,
@@ -99,11 +99,11 @@ pub struct Series {
     pub(super) newest_stored: Option<i64>,
     /// If the exchange's clock is in doubt: the first slot that may not have ended yet.
     pub(super) doubted_from: Option<i64>,
-    /// Slots before the oldest known candle: an answer began with that candle and left them out.
+    /// Slots before the oldest known candle: a response began with that candle and left them out.
     pub(super) told_before: Option<Range<i64>>,
     /// Oldest first. The last one is still forming, or has ended without a newer quote.
     pub(super) forming: Vec<FormingCandle>,
-    /// The newest slot that is known to have begun, from the times of answers and quotes.
+    /// The newest slot that is known to have begun, from the times of responses and quotes.
     pub(super) frontier: i64,
     count: usize,
     bytes: usize,

@@ -1,11 +1,11 @@
-//! Silences: slots that were requested, but about which the answers so far prove nothing.
+//! Silences: slots that were requested, but about which the responses so far prove nothing.
 //!
-//! [`Silences`] owns what the answers so far say about these slots. One answer proves the slots between its
-//! candles empty. Outside, or where a candle is stored, it takes two answers, a minute apart, because an
-//! exchange may be unable for a moment to send a candle that it has. An answer that leaves out a newer candle
-//! in memory, or the newest one in the file, says nothing of what follows its own candles. If quotes of the
-//! market show a trade, the proof takes ten answers over an hour. Silences are never stored: a lost one only
-//! costs more requests.
+//! [`Silences`] owns what the responses so far say about these slots. One response proves the slots between
+//! its candles empty. Outside, or where a candle is stored, it takes two responses, a minute apart, because
+//! an exchange may be unable for a moment to send a candle that it has. A response that leaves out a newer
+//! candle in memory, or the newest one in the file, says nothing of what follows its own candles. If quotes
+//! of the market show a trade, the proof takes ten responses over an hour. Silences are never stored: a lost
+//! one only costs more requests.
 
 use super::interval_set::IntervalSet;
 use crate::interval::Stored;
@@ -15,33 +15,33 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// How many of the newest closed candles each refresh requests again, because exchanges revise the
-/// last candle when late trades are booked. A candle is final once it was read this many slots
+/// last candle when late trades are booked. A candle is settled once it was read this many slots
 /// after its close.
 pub const REREAD: i64 = 2;
 
-/// An answer with this many rows may have been cut, so it says nothing about slots outside of its candles. No
-/// request includes this many known candles, so such an answer always brings new candles, and paging ends.
-/// The shortest page of a known exchange has 200 rows.
+/// A response with this many rows may have been cut, so it says nothing about slots outside of its candles.
+/// No request includes this many known candles, so such a response always brings new candles, and paging
+/// ends. The shortest page of a known exchange has 200 rows.
 pub const LEAST_PAGE: usize = 8;
 
-/// The most parts remembered for one series. Each end of an answer adds at most one part. Above this number,
+/// The most parts remembered for one series. Each end of a response adds at most one part. Above this number,
 /// the two parts with the oldest slots become one. If they were forgotten, they would be requested again at
 /// once.
 const MOST_PARTS: usize = 64;
 
-/// The least time between two answers that together prove a slot empty.
+/// The least time between two responses that together prove a slot empty.
 pub const APART: Duration = Duration::from_secs(60);
 
-/// Two answers that were requested within this time count as one: if one has a newer candle, so has the
+/// Two responses that were requested within this time count as one: if one has a newer candle, so has the
 /// other. The time is half of `APART`, so that a request once a minute does not count for the next minute.
 pub const TOGETHER: Duration = Duration::from_secs(30);
 
-/// The longest pause before a slot is requested again. The first pause is [`APART`]. Each further answer of
+/// The longest pause before a slot is requested again. The first pause is [`APART`]. Each further response of
 /// the same sort doubles it.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// How many answers, over [`DISPUTED_FOR`], outweigh the quotes of the market.
-const DISPUTED_ANSWERS: u8 = 10;
+/// How many responses, over [`DISPUTED_FOR`], outweigh the quotes of the market.
+const DISPUTED_RESPONSES: u8 = 10;
 const DISPUTED_FOR: Duration = Duration::from_secs(3600);
 
 /// The time after which the newest candles are requested again, in milliseconds.
@@ -53,10 +53,10 @@ pub fn refresh_ms(interval: Stored) -> i64 {
     }
 }
 
-/// What an answer that leaves out a slot says about it.
+/// What a response that leaves out a slot says about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Nothing: the exchange's candles may stand still, or the answer may have been cut.
+    /// Nothing: the exchange's candles may stand still, or the response may have been cut.
     Nothing,
     /// There is no candle.
     Empty,
@@ -64,41 +64,41 @@ pub enum Word {
     Disputed,
 }
 
-/// What answers have said about some slots.
+/// What responses have said about some slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// When the first answer was requested that says: no candle.
+    /// When the first response was requested that says: no candle.
     pub since: Option<Mono>,
-    /// The number of such answers. Counting stops at [`DISPUTED_ANSWERS`], so that neighbouring slots get
+    /// The number of such responses. Counting stops at [`DISPUTED_RESPONSES`], so that neighbouring slots get
     /// equal values and become one part.
-    answers: u8,
-    /// The number of answers from the first such answer on, or of all as long as there is none. When `since`
-    /// is reset, this number stays, so that the pause does not become shorter.
+    responses: u8,
+    /// The number of responses from the first such response on, or of all as long as there is none. When
+    /// `since` is reset, this number stays, so that the pause does not become shorter.
     requests: u8,
-    /// When the last answer was requested.
+    /// When the last response was requested.
     pub last: Mono,
 }
 
 impl Silence {
-    /// The silence after another answer, which was requested at `at`.
+    /// The silence after another response, which was requested at `at`.
     fn after(before: Option<Silence>, at: Mono, word: Word) -> Silence {
-        let none = Silence { since: None, answers: 0, requests: 0, last: at };
-        let Silence { mut since, mut answers, mut requests, .. } = before.unwrap_or(none);
+        let none = Silence { since: None, responses: 0, requests: 0, last: at };
+        let Silence { mut since, mut responses, mut requests, .. } = before.unwrap_or(none);
         if word != Word::Nothing && since.is_none() {
-            (since, answers, requests) = (Some(at), 0, 0);
+            (since, responses, requests) = (Some(at), 0, 0);
         }
-        answers += u8::from(word != Word::Nothing && answers < DISPUTED_ANSWERS);
-        requests += u8::from(requests < DISPUTED_ANSWERS);
-        Silence { since, answers, requests, last: at }
+        responses += u8::from(word != Word::Nothing && responses < DISPUTED_RESPONSES);
+        requests += u8::from(requests < DISPUTED_RESPONSES);
+        Silence { since, responses, requests, last: at }
     }
 
-    /// True if the last answer completes the proof that there is no candle. `word` is what it said.
+    /// True if the last response completes the proof that there is no candle. `word` is what it said.
     fn is_proof(&self, word: Word) -> bool {
         let proven_for = self.since.map_or(Duration::ZERO, |since| self.last.since(since));
         match word {
             Word::Nothing => false,
             Word::Empty => proven_for >= APART,
-            Word::Disputed => proven_for >= DISPUTED_FOR && self.answers >= DISPUTED_ANSWERS,
+            Word::Disputed => proven_for >= DISPUTED_FOR && self.responses >= DISPUTED_RESPONSES,
         }
     }
 
@@ -114,7 +114,7 @@ impl Silence {
 pub struct Silences(RangeMap<i64, Silence>);
 
 impl Silences {
-    /// Notes that an answer, requested at `at`, leaves out these slots and says `word` about them. Forgets
+    /// Notes that a response, requested at `at`, leaves out these slots and says `word` about them. Forgets
     /// and returns the parts that are now proven empty.
     pub fn note(&mut self, slots: Range<i64>, at: Mono, word: Word) -> Vec<Range<i64>> {
         if slots.is_empty() {
@@ -139,13 +139,13 @@ impl Silences {
     }
 
     /// Merges the two parts with the oldest slots, and the slots between them. The merged part is requested
-    /// as rarely as the rarer of the two. What answers said about them is forgotten.
+    /// as rarely as the rarer of the two. What responses said about them is forgotten.
     fn merge_oldest(&mut self) {
         let mut oldest = self.0.iter().take(2);
         if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {
             let (requests, last) = (a.requests.max(b.requests), a.last.max(b.last));
             let merged = first.start..second.end;
-            self.0.insert(merged, Silence { since: None, answers: 0, requests, last });
+            self.0.insert(merged, Silence { since: None, responses: 0, requests, last });
         }
     }
 
@@ -154,7 +154,7 @@ impl Silences {
         self.0.len() * size_of::<(Range<i64>, Silence)>()
     }
 
-    /// Notes that these slots were requested at `at` and are still unknown. Parts for which this answer is
+    /// Notes that these slots were requested at `at` and are still unknown. Parts for which this response is
     /// noted already are left out.
     pub fn note_open(&mut self, slots: Range<i64>, at: Mono) {
         let noted = self.within(&slots).filter(|(_, silence)| silence.last == at);
@@ -164,7 +164,7 @@ impl Silences {
         }
     }
 
-    /// Forgets what answers said about these slots, because a candle has come. They are requested as rarely
+    /// Forgets what responses said about these slots, because a candle has come. They are requested as rarely
     /// as before.
     pub fn doubt(&mut self, slots: &Range<i64>) {
         for (part, silence) in self.within(slots).collect::<Vec<_>>() {
@@ -172,7 +172,7 @@ impl Silences {
         }
     }
 
-    /// Forgets these slots, because their state is final.
+    /// Forgets these slots, because their state is settled.
     pub fn remove(&mut self, slots: &Range<i64>) {
         if !slots.is_empty() {
             self.0.remove(slots.clone());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_answer_proves_only_when_it_comes_late_enough() {
+    fn a_second_response_proves_only_when_it_comes_late_enough() {
         let mut silences = Silences::default();
         let mut note = |slots, at| silences.note(slots, second(at), Word::Empty);
         assert_eq!(note(10..20, 0), []);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_say_nothing_prove_nothing_however_many_come() {
+    fn responses_that_say_nothing_prove_nothing_however_many_come() {
         let mut silences = Silences::default();
         for at in 0..100 {
             assert_eq!(silences.note(0..9, second(at * 60), Word::Nothing), []);
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(silences.note(0..9, second(6059), Word::Empty), []);
         assert_eq!(silences.note(0..9, second(6060), Word::Nothing), []);
         assert_eq!(silences.note(0..9, second(6061), Word::Empty), vec![0..9; 1]);
-        // An answer from before a candle came does not count.
+        // A response from before a candle came does not count.
         silences.note(0..9, second(7000), Word::Empty);
         silences.doubt(&(0..9));
         assert_eq!(silences.note(0..9, second(7100), Word::Empty), []);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_quotes_dispute_takes_ten_answers_over_an_hour() {
+    fn what_quotes_dispute_takes_ten_responses_over_an_hour() {
         let check = |apart: u64, expected: u64| {
             let mut silences = Silences::default();
             let mut count = 0;
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_is_counted_once() {
+    fn one_response_is_counted_once() {
         let mut silences = Silences::default();
         silences.note(3..5, second(7), Word::Empty);
         silences.note_open(0..9, second(7));

@@ -3,7 +3,7 @@
 use super::builder::ChartBuilder;
 use super::chart::{ChartBody, ChartInfo, ChartSpec};
 use super::charts::Charts;
-use super::report::{AllRows, Answer, Evidence, IngestCounts, Reported};
+use super::report::{AllRows, CandleResponse, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
 use super::symbol::{SourceId, SymbolId};
 use crate::config::{Config, Poll, SourceConfig};
@@ -67,7 +67,7 @@ impl AllRows {
 }
 
 impl Series {
-    /// Applies a whole answer about the slots `asked`.
+    /// Applies a whole response about the slots `asked`.
     pub fn ingest_whole(
         &mut self,
         asked: Range<i64>,
@@ -76,14 +76,14 @@ impl Series {
         changes: Option<&mut Changes>,
     ) -> IngestCounts {
         let all = AllRows::of(self.interval(), candles);
-        let answer = Answer::of(&asked, candles, &all, mono(closed_before));
-        let evidence = Evidence::Exchange(answer);
+        let response = CandleResponse::of(&asked, candles, &all, mono(closed_before));
+        let evidence = Evidence::Exchange(response);
         self.ingest(asked, candles, &evidence, closed_before, changes)
     }
 }
 
 impl Charts {
-    /// Applies a whole answer about the slots `asked` of a series.
+    /// Applies a whole response about the slots `asked` of a series.
     pub fn ingest_whole(
         &mut self,
         key: SeriesKey,
@@ -93,8 +93,8 @@ impl Charts {
         changes: Option<&mut Changes>,
     ) -> Option<IngestCounts> {
         let all = AllRows::of(key.interval, candles);
-        let answer = Answer::of(&asked, candles, &all, mono(closed_before));
-        let evidence = Evidence::Exchange(answer);
+        let response = CandleResponse::of(&asked, candles, &all, mono(closed_before));
+        let evidence = Evidence::Exchange(response);
         self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }
 }
@@ -137,7 +137,7 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
     slots.into_iter().map(reported).collect()
 }
 
-/// Applies proof, as of two answers, that these slots have these candles and no others.
+/// Applies proof, as of two responses, that these slots have these candles and no others.
 pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
     series.ingest(slots, candles, &Evidence::Proven, now, None);
 }

@@ -30,14 +30,14 @@ pub const NEWEST: i64 = 2;
 /// overflow, whatever the limit of a request.
 const MOST_BUCKETS: usize = 1_000_000;
 
-/// The base slots that must be covered for a complete answer. More may be needed once the candles are known.
-/// They are `limit` buckets in the requested direction, clipped to the kept window, and to the slots that
-/// have ended by `now` on the exchange's clock. `keep` is in base slots.
+/// The base slots that must be covered for a complete response. More may be needed once the candles are
+/// known. They are `limit` buckets in the requested direction, clipped to the kept window, and to the slots
+/// that have ended by `now` on the exchange's clock. `keep` is in base slots.
 pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
     Window::new(spec).needed(spec, now, keep)
 }
 
-/// The buckets that may be in the answer to a request, before its limit applies.
+/// The buckets that may be in the response to a request, before its limit applies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// First slot of the first bucket.

@@ -13,7 +13,8 @@ use crate::core::sources::staged::StagedTickers;
 use crate::history::Changes;
 use crate::job_queue;
 use crate::market::{
-    Answer, CandleService, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey, SymbolId,
+    CandleResponse, CandleService, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey,
+    SymbolId,
 };
 use crate::replication::{Markets, SentCandles};
 use crate::time::Now;
@@ -159,7 +160,7 @@ impl CandlePage {
         let evidence = match (page.is_answer, page.is_final) {
             (true, true) => Evidence::Proven,
             (true, false) => Evidence::Revisable,
-            _ => Evidence::Exchange(Answer { between, is_whole, alive, service, at }),
+            _ => Evidence::Exchange(CandleResponse { between, is_whole, alive, service, at }),
         };
         CandlePage::new(key, page.series.slots, rows, evidence, page.is_dated, sent_at)
     }
@@ -207,11 +208,11 @@ impl CandlePage {
     fn end(&mut self, history: &History, cx: &mut Context) {
         let keeps = history.keeps(self.key, cx);
         let now = cx.exchange_time(self.key.source);
-        if let (Evidence::Exchange(answer), true) = (&self.evidence, self.is_new)
-            && !answer.is_whole
-            && !is_unknown(self.key, answer, self.sent_at, cx)
+        if let (Evidence::Exchange(response), true) = (&self.evidence, self.is_new)
+            && !response.is_whole
+            && !is_unknown(self.key, response, self.sent_at, cx)
         {
-            self.told = answer.between.clone();
+            self.told = response.between.clone();
         }
         if let Some(series) = cx.market.charts.get_mut(self.key) {
             let present = self.key.interval.slot_of(now);
@@ -224,9 +225,9 @@ impl CandlePage {
     /// Puts one slice into the series, and what changes into the batch for the file.
     fn ingest(&mut self, history: &mut History, cx: &mut Context) {
         let key = self.key;
-        if let Evidence::Exchange(answer) = &mut self.evidence {
-            cx.market.charts.hear(key, answer);
-            self.is_new |= is_unknown(key, answer, self.sent_at, cx);
+        if let Evidence::Exchange(response) = &mut self.evidence {
+            cx.market.charts.hear(key, response);
+            self.is_new |= is_unknown(key, response, self.sent_at, cx);
         }
         let Some(series) = cx.market.charts.get(key) else {
             // Only an open series takes the page.
@@ -258,11 +259,11 @@ impl CandlePage {
     }
 }
 
-/// True if some closed slot between the candles of an answer is not known. `sent_at`: when the answer was
+/// True if some closed slot between the candles of a response is not known. `sent_at`: when the response was
 /// requested.
-fn is_unknown(key: SeriesKey, answer: &Answer, sent_at: Now, cx: &Context) -> bool {
+fn is_unknown(key: SeriesKey, response: &CandleResponse, sent_at: Now, cx: &Context) -> bool {
     let closed_before = cx.stats[key.source].sure_time(sent_at);
-    let Range { start, end } = answer.between;
+    let Range { start, end } = response.between;
     let end = end.min(key.interval.slot_of(closed_before));
     let series = cx.market.charts.get(key);
     start < end && series.is_some_and(|series| !series.unknown(start..end).is_empty())

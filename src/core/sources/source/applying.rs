@@ -15,7 +15,7 @@ use crate::core::sources::staged::{Newest, Paging, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Answer, Awaited, Evidence, Market, SymbolId};
+use crate::market::{Awaited, CandleResponse, Evidence, Market, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
@@ -213,8 +213,8 @@ impl Source {
             }
             Task::Candles { series, slots } => {
                 let (rows, all) = (staged.candles, staged.all_rows);
-                let answer = Answer::of(&slots, &rows, &all, sent_at.mono);
-                let evidence = Evidence::Exchange(answer);
+                let response = CandleResponse::of(&slots, &rows, &all, sent_at.mono);
+                let evidence = Evidence::Exchange(response);
                 let page = CandlePage::new(series, slots, rows, evidence, all.is_dated, sent_at);
                 // The other nodes need no page of a series that nobody follows.
                 let told = cx.market.charts.get(series).map(|_| cx.now);
