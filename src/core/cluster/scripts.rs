@@ -11,7 +11,8 @@ pub enum Script {
     /// (-1 if it does not want this one), `takes`, 1 if it collects this one for itself.
     /// Returns whether it was taken, epoch, milliseconds that are left, where to read from, the newest entry,
     /// the version of the list, what is collected. Then, of the lease before: holder, and whether the holder
-    /// has let go. An epoch that no node can have reached is as good as none.
+    /// has let go. An epoch that no node can have reached is as good as none. A holder of an earlier version
+    /// told what was left of the budget (`left`): no later holder knows that.
     Look,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
     /// time, what the holder collects.
@@ -85,6 +86,7 @@ if takes then
     redis.call('HDEL', KEYS[1], 'begin')
   end
   set('holder', ARGV[1], 'epoch', text(epoch), 'until', text(now + lease), 'released', 0, 'what', ARGV[4])
+  redis.call('HDEL', KEYS[1], 'left')
 elseif ms > 0 and get('what') == ARGV[4] then
   if ARGV[7] == '1' then set('alone_at', text(now)) end
   local is_late = now - (tonumber(get('want_at')) or 0) > lease / 2
