@@ -41,8 +41,9 @@ pub struct Context {
     pub facts: fn() -> ProcessFacts,
     /// The time of this call.
     pub now: Now,
-    /// True while the driver has yet to read what came during a pause of the process. Meanwhile no peer is
-    /// late: no connection is closed, and no request or waiting client given up, because nothing has come.
+    /// True while the driver has yet to read what came during a pause of the process. Meanwhile nobody is
+    /// late, neither a peer nor the disk: no connection is closed, and no request, waiting client or job of
+    /// the disk given up, because nothing has come.
     pub is_behind: bool,
     /// The number of the core's state. While the number stays the same, a response changes only with the time
     /// ([`View::holds_until`](crate::core::api::View::holds_until)). Each second is a new state, because

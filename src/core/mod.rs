@@ -331,7 +331,8 @@ impl Core {
     #[inline]
     fn check_end(&mut self) {
         if let Some(stop_at) = self.stop_at {
-            self.clients_done |= self.cx.stats.http.open == 0 || self.cx.now.mono >= stop_at;
+            let is_over = self.cx.now.mono >= stop_at && !self.cx.is_behind;
+            self.clients_done |= self.cx.stats.http.open == 0 || is_over;
             self.finished = self.clients_done && self.backend.close(&mut self.cx);
         }
     }

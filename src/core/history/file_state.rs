@@ -164,8 +164,8 @@ impl FileState {
     }
 
     /// Time has passed. Returns true if it must be loaded again.
-    pub fn handle_timeout(&mut self, now: Now) -> bool {
-        let is_due = self.due().is_some_and(|due| due <= now.mono);
+    pub fn handle_timeout(&mut self, cx: &Context) -> bool {
+        let is_due = self.due().is_some_and(|due| due <= cx.now.mono && !cx.is_behind);
         match self {
             FileState::Loading { until, .. } if is_due => {
                 let after_s = LOADING.as_secs();

@@ -183,14 +183,14 @@ impl History {
         if self.is_closed() {
             return;
         }
-        if self.close_by.is_some_and(|by| by <= cx.now.mono) {
+        if self.close_by.is_some_and(|by| by <= cx.now.mono && !cx.is_behind) {
             log::error!(target: HISTORY, "closing given up lost=true");
             self.file = FileState::Closed;
             return;
         }
         self.save_quotes(cx);
         self.writer.check_stall(cx);
-        if self.file.handle_timeout(cx.now) {
+        if self.file.handle_timeout(cx) {
             self.load(SourceId(0), None, cx);
         }
         if self.writer.is_due(cx.now) {

@@ -210,7 +210,8 @@ impl Writer {
     /// Counts a write that takes very long as failed.
     pub fn check_stall(&mut self, cx: &mut Context) {
         let stalls_at = self.writing.as_mut().map(|writing| &mut writing.stalls_at);
-        if stalls_at.is_some_and(|at| at.take_if(|at| *at <= cx.now.mono).is_some()) {
+        let is_late = |at: &mut Mono| *at <= cx.now.mono && !cx.is_behind;
+        if stalls_at.is_some_and(|at| at.take_if(is_late).is_some()) {
             log::error!(target: HISTORY, "write stalled after_s={}", STALLED.as_secs());
             fails("the disk takes very long to write".to_string(), cx);
         }

@@ -873,3 +873,18 @@ fn a_stopped_node_waits_for_no_engine() {
         assert!(world.node(at).core.is_finished());
     }
 }
+
+#[test]
+fn a_stopped_node_gives_up_nothing_before_what_came_during_a_pause_is_read() {
+    let mut world = World::settled(1);
+    let mut now = world.now();
+    let core = &mut world.node(0).core;
+    core.accept(None, Service::Api, now).expect("there is room");
+    core.shut_down(now);
+    now.mono = now.mono + Duration::from_secs(60);
+    for is_behind in [true, false] {
+        core.set_behind(is_behind);
+        core.handle_timeout(now);
+        assert_eq!([core.clients_done, core.is_finished()], [!is_behind; 2]);
+    }
+}

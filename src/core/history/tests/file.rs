@@ -176,3 +176,27 @@ fn the_end_gives_up_a_disk_that_fails_after_one_try_and_one_that_hangs_after_its
         assert!(bench.history.is_closed());
     }
 }
+
+/// Checks that this is logged after a pause once what came is read, and not before.
+fn is_late_once_read(pause_s: u64, begin: impl FnOnce(&mut Bench), late: &str) {
+    let mut bench = Bench::new();
+    begin(&mut bench);
+    bench.at(bench.cx.now.mono + Duration::from_secs(pause_s));
+    for (is_behind, expected) in [(true, vec![]), (false, vec![late])] {
+        bench.cx.is_behind = is_behind;
+        assert_eq!(logged(|| bench.with(History::handle_timeout)), expected);
+    }
+}
+
+#[test]
+fn no_reply_of_the_disk_is_late_before_what_came_during_a_pause_is_read() {
+    let write = |bench: &mut Bench| {
+        let key = bench.btc();
+        bench.fetched(key, ago(10, 5), 5);
+        bench.due_batch();
+    };
+    is_late_once_read(11, write, "ERROR write stalled after_s=10");
+    is_late_once_read(31, Bench::recall_source, "WARN load slow after_s=30 waiting=false");
+    let stop = |bench: &mut Bench| bench.with(History::shut_down);
+    is_late_once_read(60, stop, "ERROR closing given up lost=true");
+}
