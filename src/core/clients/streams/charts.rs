@@ -34,8 +34,8 @@ const REFRESH_COST: usize = 400;
 #[derive(Default)]
 pub struct FollowedCharts {
     all: BTreeMap<Followed, Chart>,
-    /// Behind this one, the charts that lack candles are asked for next.
-    asked_last: Option<Followed>,
+    /// From this chart on, or from the first one, missing candles are asked for next.
+    asked_next: Option<Followed>,
 }
 
 /// A chart as it was last looked at.
@@ -128,12 +128,10 @@ impl FollowedCharts {
     /// series could not be opened or was closed for another one, or the history file was not loaded. The
     /// series of these charts stay open.
     pub fn missing(&mut self, view: &View<'_>) -> Vec<SeriesSlots> {
-        let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
-        let rest = self.all.range((behind, Bound::Unbounded));
+        let first = self.asked_next.map_or(Bound::Unbounded, Bound::Included);
+        let mut rest = self.all.range((first, Bound::Unbounded));
         let mut found = Vec::new();
-        self.asked_last = None;
-        for (followed, _) in rest.take(4 * ASKED_A_SECOND) {
-            self.asked_last = Some(*followed);
+        for (followed, _) in rest.by_ref().take(4 * ASKED_A_SECOND) {
             if let Ok(key) = followed.series(view) {
                 let series = view.market.charts.get(key);
                 series.map(|series| series.touch(view.exchange_time(key.source)));
@@ -143,6 +141,7 @@ impl FollowedCharts {
                 break;
             }
         }
+        self.asked_next = rest.next().map(|(followed, _)| *followed);
         found
     }
 
