@@ -177,11 +177,12 @@ impl Streams {
     fn note_changes(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
         let Streams { quotes, shared, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
-        let mut note = |key: Key, place: usize| {
-            let connection = connections.get_mut(key);
+        let mut note = |index: u32, place: usize| {
+            let key = connections.at(index as usize);
+            let connection = key.and_then(|key| connections.get_mut(key));
             if let Some(stream) = connection.and_then(|it| it.stream.as_mut()) {
                 conflated += u64::from(!stream.changed.insert(place));
-                queue.insert(key.index());
+                queue.insert(index as usize);
             }
         };
         while notes < NOTES_A_SLICE {

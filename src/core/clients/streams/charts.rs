@@ -81,7 +81,7 @@ impl FollowedCharts {
         if chart.readers.is_empty() {
             chart.refresh(&followed, view);
         }
-        chart.readers.insert(stream, place);
+        chart.readers.insert(stream.index() as u32, place as u32);
         let key = followed.series(view).ok()?;
         Some((key, followed.missing(view, key)?))
     }
@@ -96,7 +96,7 @@ impl FollowedCharts {
     /// A stream does not follow a chart any more.
     pub fn remove(&mut self, followed: Followed, stream: Key) {
         if let Some(chart) = self.all.get_mut(&followed) {
-            chart.readers.remove(stream);
+            chart.readers.remove(&(stream.index() as u32));
             if chart.readers.is_empty() {
                 self.all.remove(&followed);
             }
@@ -109,7 +109,7 @@ impl FollowedCharts {
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
-        mut note: impl FnMut(Key, usize),
+        mut note: impl FnMut(u32, usize),
     ) -> usize {
         let mut cost = 0;
         let first = Followed { symbol, interval: Interval::M1, source: None };
@@ -117,7 +117,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.iter().for_each(|(key, place)| note(*key, *place as usize));
+                chart.readers.iter().for_each(|(index, place)| note(*index, *place as usize));
                 cost += chart.readers.len();
             }
         }

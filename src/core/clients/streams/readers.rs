@@ -5,66 +5,10 @@ use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
 use std::collections::BTreeMap;
 
-/// The streams that read one thing. Each is stored with the place of that thing in the stream. They are in
-/// the order of their keys, in one piece: a map would take twice the memory, for each symbol of each stream.
-///
-/// A stream that leaves is only marked [`GONE`]. Marked entries are reused, or removed when they are more
-/// than half of all. So when a crowd leaves together, the rest is not moved for each stream.
-#[derive(Debug, Default)]
-pub struct Readers {
-    all: Vec<(Key, u32)>,
-    gone: usize,
-}
-
-/// The place of a stream that has left.
-const GONE: u32 = u32::MAX;
-
-impl Readers {
-    /// Adds a stream.
-    pub fn insert(&mut self, stream: Key, place: usize) {
-        let at = self.all.partition_point(|(key, _)| *key < stream);
-        let new = (stream, place as u32);
-        match self.all[..at].last_mut().filter(|(_, place)| *place == GONE) {
-            // Mostly this is the entry of the connection that had the same place in the table before. Keys
-            // are in the order of their places, and of their generations within one place.
-            Some(gone) => {
-                *gone = new;
-                self.gone -= 1;
-            }
-            None => self.all.insert(at, new),
-        }
-    }
-
-    /// Removes a stream.
-    pub fn remove(&mut self, stream: Key) {
-        let found = self.all.binary_search_by_key(&stream, |(key, _)| *key);
-        let Some(at) = found.ok().filter(|at| self.all[*at].1 != GONE) else {
-            return;
-        };
-        self.all[at].1 = GONE;
-        self.gone += 1;
-        if self.gone > self.all.len() / 2 {
-            self.all.retain(|(_, place)| *place != GONE);
-            self.all.shrink_to(2 * self.all.len());
-            self.gone = 0;
-        }
-    }
-
-    /// The streams, and their places.
-    pub fn iter(&self) -> impl Iterator<Item = &(Key, u32)> {
-        self.all.iter().filter(|(_, place)| *place != GONE)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.all.len() - self.gone
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
+/// The streams that read one thing: the index of the connection of each, and the place of that thing in the
+/// stream. A stream is removed in the same call that frees the index of its connection, so no index is of a
+/// connection that is gone.
+pub type Readers = BTreeMap<u32, u32>;
 
 /// Which quotes a stream reads: of this symbol (`None`: of every symbol), from this source (`None`: from the
 /// best one).
@@ -117,14 +61,14 @@ impl QuoteReaders {
                 None => all.map(SymbolId).map(version).collect(),
             };
         }
-        group.readers.insert(key, place);
+        group.readers.insert(key.index() as u32, place as u32);
     }
 
     /// A stream has ended: removes it from the readers of all that it asked for.
     pub fn remove(&mut self, key: Key, asked: &StreamRequest) {
         for (read, _) in read_by(asked) {
             if let Some(group) = self.0.get_mut(&read) {
-                group.readers.remove(key);
+                group.readers.remove(&(key.index() as u32));
                 if group.readers.is_empty() {
                     self.0.remove(&read);
                 }
@@ -132,14 +76,15 @@ impl QuoteReaders {
         }
     }
 
-    /// Calls `note` for each reader of the symbol whose served quote has changed since the reader was told.
+    /// Calls `note` with the connection and the place of each reader of the symbol whose served quote has
+    /// changed since the reader was told.
     /// So a change of a source that is not served costs nothing more than a look. Returns the cost: one for
     /// each reader that was passed, and one for each quote that was looked up.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
-        mut note: impl FnMut(Key, usize),
+        mut note: impl FnMut(u32, usize),
     ) -> usize {
         let mut count = 0;
         for (read, offset) in [(Some(symbol), 0), (None, symbol.index())] {
@@ -151,7 +96,7 @@ impl QuoteReaders {
                     told.resize(offset + 1, 0);
                 }
                 if std::mem::replace(&mut told[offset], version) != version {
-                    readers.iter().for_each(|(key, at)| note(*key, *at as usize + offset));
+                    readers.iter().for_each(|(index, at)| note(*index, *at as usize + offset));
                     count += readers.len();
                 }
             }
@@ -221,7 +166,8 @@ mod tests {
         let view = View::new(&cx);
         let mut changed = || {
             let mut noted = Vec::new();
-            let count = readers.changed(symbol, &view, |key, place| {
+            let count = readers.changed(symbol, &view, |index, place| {
+                let key = keys[index as usize];
                 let stream = streams.get_mut(&key).expect("a reader has a stream");
                 if stream.changed.insert(place) {
                     noted.push((key, place));
@@ -236,32 +182,5 @@ mod tests {
         assert_eq!(changed(), (Vec::new(), 2), "nothing has changed, also for the new one");
         streams.iter().for_each(|(key, stream)| readers.remove(*key, &stream.asked));
         assert!(readers.0.is_empty());
-    }
-
-    #[test]
-    fn those_who_have_left_are_passed_over_and_make_room() {
-        let key = |at: usize| Key::from_token(at);
-        let mut readers = Readers::default();
-        (0..100).rev().for_each(|at| readers.insert(key(at), at));
-        let left = |readers: &Readers| -> Vec<usize> {
-            let left = readers.iter().map(|(key, place)| {
-                assert_eq!(key.index(), *place as usize);
-                key.index()
-            });
-            left.collect()
-        };
-        (0..50).for_each(|at| readers.remove(key(at)));
-        assert_eq!((readers.len(), readers.all.len()), (50, 100));
-        assert_eq!(left(&readers), (50..100).collect::<Vec<_>>());
-        // These are there no more.
-        readers.remove(key(7));
-        readers.remove(key(1000));
-        readers.insert(key(20), 20);
-        assert_eq!((readers.len(), readers.all.len()), (51, 100));
-        (60..70).for_each(|at| readers.remove(key(at)));
-        assert!(readers.all.len() < 60 && readers.all.capacity() <= 120);
-        assert_eq!(left(&readers)[..3], [20, 50, 51]);
-        (0..100).for_each(|at| readers.remove(key(at)));
-        assert!(readers.is_empty() && readers.all.is_empty());
     }
 }
