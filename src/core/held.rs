@@ -26,6 +26,8 @@ pub struct HeldByClient {
     pub making: u32,
     pub streams: u32,
     pub requests: u32,
+    /// True if it has a request in flight.
+    pub is_busy: bool,
 }
 
 impl HeldByClient {
@@ -51,12 +53,11 @@ impl HeldByClients {
         pending + making + streams + requests + connections * CONNECTION_BYTES
     }
 
-    /// A client holds `now`, and held `before`. The flags say whether it has a request in flight.
+    /// A client holds `now`, and held `before`.
     #[inline]
-    pub fn replace(&mut self, before: (HeldByClient, bool), now: (HeldByClient, bool)) {
-        let ((before, was_busy), (now, is_busy)) = (before, now);
+    pub fn replace(&mut self, before: HeldByClient, now: HeldByClient) {
         let change = |sum: u64, before: u32, now: u32| sum + u64::from(now) - u64::from(before);
-        self.in_flight = change(self.in_flight, was_busy.into(), is_busy.into());
+        self.in_flight = change(self.in_flight, before.is_busy.into(), now.is_busy.into());
         self.pending = change(self.pending, before.pending, now.pending);
         self.making = change(self.making, before.making, now.making);
         self.streams = change(self.streams, before.streams, now.streams);

@@ -151,8 +151,7 @@ impl Acceptor {
         cx.stats.streams.closes[reason as usize] += u64::from(connection.stream.is_some());
         let http = &mut cx.stats.http;
         http.open -= 1;
-        let counted = (connection.counted, connection.counts_as_busy);
-        http.held.replace(counted, (HeldByClient::default(), false));
+        http.held.replace(connection.counted, HeldByClient::default());
         http.closes[reason as usize] += 1;
         log::debug!(
             target: HTTP,

@@ -28,8 +28,8 @@
 //! - the limits on all connections together, which `accepting` and `sweeping` hold;
 //! - the stop of marketd: `sweeping` closes connections between two requests, and ends the streams.
 //!
-//! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
-//! may: events, earlier responses, or `100 Continue`.
+//! Invariant: `Writing` and `Finishing` have output. `Streaming` may have events as output. `Body` and
+//! `Waiting` may have earlier responses and `100 Continue`. The other phases have no output.
 
 use crate::config::Limits;
 use crate::core::clients::deferred::Pending;
@@ -66,8 +66,6 @@ pub struct Connection {
     pub reason: Option<CloseReason>,
     /// What the connection adds to the current figures, as last counted.
     pub counted: HeldByClient,
-    /// True if the current figures count a request of it as in flight.
-    pub counts_as_busy: bool,
 }
 
 /// See the table on the module's page.
@@ -109,13 +107,11 @@ impl Connection {
             served: 0,
             reason: None,
             counted: HeldByClient::default(),
-            counts_as_busy: false,
         }
     }
 
     /// Enters a phase. Its deadline runs from now on. Entering `Head`, `Writing` or `Finishing` again does
-    /// not renew the deadline. Later bytes of a head must not renew it. For output, [`Connection::sent`]
-    /// renews it.
+    /// not renew it: more bytes of a head give no more time, and for output [`Connection::sent`] renews it.
     #[inline]
     pub fn enter(&mut self, phase: Phase, cx: &Context) {
         let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
@@ -195,9 +191,9 @@ impl Connection {
     /// Counts what the connection holds now, in place of what it held when it was last counted.
     #[inline(always)]
     fn count(&mut self, held: HeldByClient, http: &mut HttpStatus) {
-        let is_busy = self.is_busy();
-        http.held.replace((self.counted, self.counts_as_busy), (held, is_busy));
-        (self.counted, self.counts_as_busy) = (held, is_busy);
+        let held = HeldByClient { is_busy: self.is_busy(), ..held };
+        http.held.replace(self.counted, held);
+        self.counted = held;
     }
 
     /// The kernel has taken output. The deadline for the rest runs from now on.

@@ -242,27 +242,19 @@ impl Missing {
 
     /// A refill has ended: all that memory holds is in the file, or in a batch on its way there.
     pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
-        match writer.batch.is_empty() && !writer.is_writing() {
-            true => on_disk_again(cx),
-            // What is gathered now is in the next batch.
-            false => {
-                self.refilled_with = Some(writer.sent + u64::from(!writer.batch.is_empty()));
-            }
+        // What is gathered now is in the next batch.
+        self.refilled_with = Some(writer.sent + u64::from(!writer.batch.is_empty()));
+        if !writer.is_writing() {
+            self.written(writer.sent, cx);
         }
     }
 
-    /// A batch is on disk.
+    /// The batches up to this one are on disk, or came back.
     pub fn written(&mut self, number: u64, cx: &mut Context) {
-        if self.refilled_with.take_if(|by| *by <= number).is_some() {
-            on_disk_again(cx);
+        let is_refilled = self.refilled_with.take_if(|by| *by <= number).is_some();
+        if is_refilled && std::mem::take(&mut cx.stats.history.lost) {
+            log::info!(target: HISTORY, "file refilled");
         }
-    }
-}
-
-/// All that memory holds is on disk.
-fn on_disk_again(cx: &mut Context) {
-    if std::mem::take(&mut cx.stats.history.lost) {
-        log::info!(target: HISTORY, "file refilled");
     }
 }
 
