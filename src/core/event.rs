@@ -107,8 +107,7 @@ pub enum LongWork {
     Streams,
 }
 
-/// How the kinds of long work share the time. Only kinds that have work count. Clients wait for the kinds
-/// with the greatest shares.
+/// How the kinds of long work share the time. The kinds that clients wait for have the greatest shares.
 pub const SHARES: [(LongWork, u64); 9] = [
     (LongWork::Exchanges, 4),
     (LongWork::Stored, 2),

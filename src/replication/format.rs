@@ -194,8 +194,8 @@ impl Coded for (Box<str>, Ticker) {
     }
 }
 
-/// A candle, and true if the exchange says that it is not closed yet. This flag is written as 0 if
-/// it is true.
+/// A candle, and true if the exchange says that it is not closed yet. The byte behind the open time is 0 for
+/// such a candle, and 1 for a closed one.
 impl Coded for (Candle, bool) {
     fn put(&self, out: &mut Vec<u8>) {
         let (candle, is_forming) = self;

@@ -42,7 +42,7 @@ pub struct Pending {
     pub asked_at: Mono,
     /// How the response comes about.
     pub kind: Deferred,
-    /// True if it is made in parts, and some of it is made: before, it holds only what its request needs.
+    /// True once its first part is made. Until then it holds only what its request needs.
     pub is_begun: bool,
 }
 

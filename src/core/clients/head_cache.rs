@@ -7,10 +7,10 @@
 //! depends on (a number of the request, say) share a prepared request. A reload empties the cache.
 //!
 //! Owns two tables with the same number of places, one head in each place. In the first table, the bytes of a
-//! head select its place. The second table has heads under two kinds of hashes: of the opening (the first
-//! line and `Host`), and of all that the response depends on. In the second table, a head stands for all
-//! heads with the same hash. A head is copied when its hash asks for a place twice in a row. So the first
-//! table hardly ever copies a head that comes once.
+//! head select its place. A head may have two places in the second table: by its opening (the first line and
+//! `Host`), and by all that its response depends on. There it stands for all heads with the same hash. A head
+//! is copied when its hash asks for a place twice in a row. So the first table hardly ever copies a head that
+//! comes once.
 //!
 //! The response to a prepared request is kept when it was made twice in the same state of the core. The kept
 //! bytes are sent until that state changes ([`Context::state`]), or until the time of the response is over

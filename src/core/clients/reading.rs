@@ -1,9 +1,9 @@
 //! Reads requests from client connections.
 //!
-//! Owns the order within one connection: requests are served in the order in which they arrive, until the
-//! connection has used its share ([`SHARE`]), its output has reached the high-water mark, or a response is
-//! deferred. The rest stays in the inbox. No event announces a request that is already in the inbox, so
-//! the connection queues for its turn when its output is sent.
+//! Owns the order within one connection: requests are served in the order in which they arrive. A turn of
+//! the connection ends when it has used its share ([`SHARE`]), when its output has reached the high-water
+//! mark, or when a response is deferred. The rest stays in the inbox. No event announces a request that is
+//! already in the inbox, so the connection queues for its next turn when its output is sent.
 //!
 //! It never reads a clock: the driver does so whenever the cost of what was served has risen by enough.
 //!

@@ -282,8 +282,8 @@ impl Responses {
         connection.flush(cx);
     }
 
-    /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, has waited
-    /// long enough, or too many wait already, it runs.
+    /// Wishes for the candles that a response lacks, and lets it wait for them. It runs at once if it lacks
+    /// none, if its time is over, or if too many wait.
     fn line_up(&mut self, key: Key, pending: &Pending, cx: &mut Context) {
         if let Deferred::InParts(response) = &pending.kind {
             let (needs, missing) = (response.needs(), response.missing(&View::new(cx)));

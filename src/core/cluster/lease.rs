@@ -72,8 +72,8 @@ pub struct Lease {
     pub asks: EntryId,
     /// The version of the market list that was read last; `None`: none yet.
     pub list: Option<u64>,
-    /// The node that had the lease and did not let it go: it may still be collecting for itself. After this
-    /// time, a node that is not lost has sent a heartbeat since it lost the lease.
+    /// The node that had the lease and did not let it go: it may still be collecting for itself. By this time
+    /// it must have sent a heartbeat after losing the lease, unless it is lost.
     pub rival: Option<(String, Mono)>,
     /// The mean bytes of an entry of its stream.
     pub mean_bytes: u64,
@@ -95,10 +95,14 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Into how many parts the budget is divided, of which a node in this role has one. A collector has all
-    /// of the budget. While nodes are lost or collect for themselves, it has half, and they share the other
-    /// half. If the former collector may be one of the lost nodes, the former collector has the first half.
-    /// Then this collector has the parts of all nodes that are not lost.
+    /// Into how many parts the budget is divided, of which a node in this role has one. The second half of
+    /// the budget has a part for each node but one.
+    ///
+    /// | the nodes | first half | second half |
+    /// |---|---|---|
+    /// | all others follow the collector | the collector | the collector |
+    /// | some are lost, or collect for themselves | the collector | each of them has its part |
+    /// | the former collector may be lost | that node | the collector has the parts of the living |
     pub fn spenders(&self, role: Role, lease: &Lease) -> u32 {
         let others = 2 * self.seen.saturating_sub(1).max(1);
         let has_rival = lease.rival.is_some();

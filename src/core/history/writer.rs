@@ -298,7 +298,7 @@ impl Writer {
     }
 }
 
-/// Health names why the file cannot be written, unless it cannot be used at all: then it names that reason.
+/// The reason in health: why the file cannot be used; else why it cannot be written.
 fn fails(why: String, cx: &mut Context) {
     let status = &mut cx.stats.history;
     if !status.unusable {

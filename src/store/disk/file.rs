@@ -204,8 +204,8 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes what a process has left that was killed while it made a draft. The lock must be held. A draft that
-/// cannot be removed is an error only for the next one that makes it.
+/// Removes the drafts of a process that was killed. The lock must be held. A draft that cannot be removed is
+/// an error only for the next one that makes it.
 pub(super) fn clear_drafts(path: &Path) {
     for draft in DRAFTS.map(|suffix| beside(path, suffix)) {
         for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {

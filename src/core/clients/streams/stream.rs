@@ -351,9 +351,9 @@ impl EventStream {
     }
 }
 
-/// True if another quote may be served than at this version. A source that takes over may have a quote that
-/// is older than the version. Then the quote of another source has turned stale or was dropped since the
-/// version, and counts here.
+/// True if the served quote may differ from the one at this version. A source that takes over may have a
+/// quote that is older than the version. Then the quote of another source has turned stale or was dropped
+/// since the version, and counts here.
 fn has_changed(symbol: SymbolId, version: u64, view: &View<'_>) -> bool {
     let quotes = &view.market.quotes;
     let of_source = |source: &SourceId| {
