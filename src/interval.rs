@@ -21,8 +21,8 @@ pub enum Stored {
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
-/// The first Monday after the epoch: 1970-01-01 was a Thursday.
-const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
+/// The day of the first Monday after the epoch: 1970-01-01 was a Thursday.
+const FIRST_MONDAY: i64 = 4;
 
 /// What the name of an interval stands for.
 struct Row {
@@ -114,52 +114,17 @@ impl Interval {
         matches!(self, Interval::M1 | Interval::H1 | Interval::D1)
     }
 
-    /// Length in milliseconds; `None` for the month, whose length varies.
-    pub fn length_ms(self) -> Option<i64> {
-        let Row { base, base_candles, .. } = self.row();
-        Some((*base_candles)? * base.length_ms())
-    }
-
-    /// The number of the candle that contains this time. Candles are numbered one by one. Weeks begin on
-    /// Monday 00:00 UTC, months on their first day; three-day candles are counted from the epoch.
-    fn number_of(self, time: UnixMs) -> i64 {
-        match self.length_ms() {
-            Some(length) => (time.0 - self.origin_ms()).div_euclid(length),
-            None => {
-                let (year, month, _) = civil(time.0.div_euclid(DAY_MS));
-                year * 12 + i64::from(month) - 1
-            }
-        }
-    }
-
-    /// Open time of the candle with this number.
-    fn open_at(self, number: i64) -> UnixMs {
-        match self.length_ms() {
-            Some(length) => UnixMs(number.saturating_mul(length)) + self.origin_ms(),
-            None => {
-                let (year, month) = (number.div_euclid(12), number.rem_euclid(12) as u32 + 1);
-                UnixMs(days_of(year, month, 1) * DAY_MS)
-            }
-        }
-    }
-
-    /// Open time of candle 0 of an interval whose candles are equally long.
-    fn origin_ms(self) -> i64 {
-        if self == Interval::W1 { FIRST_MONDAY_MS } else { 0 }
-    }
-
     /// Open time of the candle that contains this time.
     pub fn open_of(self, time: UnixMs) -> UnixMs {
-        self.open_at(self.number_of(time))
+        let base = self.base();
+        base.open_of(self.bucket_of(base.slot_of(time)).start)
     }
 
     /// Open time of the candle `count` candles after the one that opens at `open`; a negative
     /// `count` goes back.
     pub fn step(self, open: UnixMs, count: i64) -> UnixMs {
-        match self.length_ms() {
-            Some(length) => open + length.saturating_mul(count),
-            None => self.open_at(self.number_of(open).saturating_add(count)),
-        }
+        let base = self.base();
+        base.open_of(self.bucket_after(base.slot_of(open), count))
     }
 
     /// End of the candle that opens at `open`, which is the open time of the next one.
@@ -169,22 +134,32 @@ impl Interval {
 }
 
 /// Buckets: a bucket is a candle of an interval, as the range of the base slots that it is made of. A bucket
-/// of a stored interval is one slot.
+/// of a stored interval is one slot. Buckets are numbered one by one.
 impl Interval {
-    /// The number of the bucket that holds this slot.
+    /// The number of the bucket that holds this slot. Weeks begin on Monday 00:00 UTC, months on their first
+    /// day; three-day candles are counted from the epoch.
     fn bucket_number(self, slot: i64) -> i64 {
-        match self.is_stored() {
-            true => slot,
-            false => self.number_of(self.base().open_of(slot)),
+        match self.row().base_candles {
+            Some(1) => slot,
+            Some(count) => (slot - self.origin()).div_euclid(count),
+            None => {
+                let (year, month, _) = civil(slot);
+                year * 12 + i64::from(month) - 1
+            }
         }
     }
 
     /// First slot of the bucket with this number.
     fn first_slot(self, number: i64) -> i64 {
-        match self.is_stored() {
-            true => number,
-            false => self.base().slot_of(self.open_at(number)),
+        match self.row().base_candles {
+            Some(count) => number.saturating_mul(count).saturating_add(self.origin()),
+            None => days_of(number.div_euclid(12), number.rem_euclid(12) as u32 + 1, 1),
         }
+    }
+
+    /// First slot of bucket 0 of an interval whose buckets are equally long.
+    fn origin(self) -> i64 {
+        if self == Interval::W1 { FIRST_MONDAY } else { 0 }
     }
 
     /// The slots of the bucket that holds this slot.
@@ -285,6 +260,7 @@ mod tests {
         check(Interval::Month1, "2020-04-01T00:00:00.000Z", "2020-05-01T00:00:00.000Z");
         check(Interval::D3, "2020-04-14T00:00:00.000Z", "2020-04-17T00:00:00.000Z");
         check(Interval::H12, "2020-04-15T12:00:00.000Z", "2020-04-16T00:00:00.000Z");
+        assert_eq!(Interval::W1.open_of(UnixMs(0)).to_string(), "1969-12-29T00:00:00.000Z");
         assert_eq!(Interval::Month1.step(UnixMs(0), -1).to_string(), "1969-12-01T00:00:00.000Z");
     }
 

@@ -244,6 +244,9 @@ pub fn days_of(year: i64, month: u32, day: u32) -> i64 {
 /// Times below this are taken as seconds. As milliseconds they would be before 1974.
 pub const SECONDS_BELOW: i64 = 100_000_000_000;
 
+/// 9999-12-31: calendars and sums are correct up to this time.
+pub const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
+
 impl UnixMs {
     /// The time that a person or a program gives as a number: seconds below [`SECONDS_BELOW`].
     pub fn of_number(number: i64) -> UnixMs {

@@ -228,7 +228,7 @@ mod history {
         assert_eq!(exported(), chart.text());
         let (code, _, err) = history.export(symbol, &["--from", "yesterday"]);
         assert_eq!(code, 2);
-        let expected = "--from: expected 2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds since 1970, found \"yesterday\"\n";
+        let expected = "--from: expected 2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds from 1970 to 9999, found \"yesterday\"\n";
         assert_eq!(err, expected);
         let seconds = from.strip_suffix("000").expect("a full hour");
         let in_seconds = history.export(symbol, &["--from", seconds, "--to", &to]);

@@ -9,7 +9,7 @@ use super::log_rules;
 use super::url::{Network, Url};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
-use crate::time::{UnixMs, digits, iso_8601};
+use crate::time::{MAX_TIME, UnixMs, digits, iso_8601};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -236,13 +236,16 @@ pub(crate) const AMOUNT: TextForm<Decimal> = form("a decimal of 0 or more", |tex
 });
 
 /// A day, a time, or a number as the API takes it.
-pub(crate) const TIME: TextForm<UnixMs> =
-    form("2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds since 1970", |text| {
+pub(crate) const TIME: TextForm<UnixMs> = form(
+    "2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds from 1970 to 9999",
+    |text| {
         let number = digits(text.as_bytes()).map(UnixMs::of_number);
         let day = || iso_8601(format!("{text}T00:00:00").as_bytes());
         let time = || iso_8601(text.strip_suffix('Z')?.as_bytes());
-        number.or_else(|| day().or_else(time).map(UnixMs)).ok_or(None)
-    });
+        let moment = number.or_else(|| day().or_else(time).map(UnixMs));
+        moment.filter(|moment| *moment <= MAX_TIME).ok_or(None)
+    },
+);
 
 /// A stored interval, by its name.
 pub(crate) const STORED: TextForm<Stored> = form("1m, 1h or 1d", |text| {

@@ -120,8 +120,8 @@ mod tests {
     use crate::decimal::Decimal;
     use crate::interval::{Interval, Stored};
     use crate::market::testing::{all_of, chart, key, known, minute, minutes};
-    use crate::market::window::MAX_TIME;
     use crate::market::{SeriesKey, SourceId};
+    use crate::time::MAX_TIME;
 
     fn spec(interval: Interval, from: Option<i64>, to: Option<i64>, limit: usize) -> ChartSpec {
         ChartSpec { from: from.map(minute), to: to.map(minute), limit, ..all_of(interval) }

@@ -10,11 +10,8 @@ use super::chart::{ChartInfo, ChartSpec};
 use super::interval_set::IntervalSet;
 use super::series::Series;
 use crate::interval::{Interval, Stored};
-use crate::time::UnixMs;
+use crate::time::{MAX_TIME, UnixMs};
 use std::ops::Range;
-
-/// 9999-12-31. Later times are clipped to it: calendars and sums are correct up to this time.
-pub(super) const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
 
 /// The oldest slot of the kept window: `keep` slots before the slot of `now`, but not before the
 /// epoch.

@@ -76,8 +76,10 @@ const FILES: &str = r#"
 > m.json:2: history.5m: unknown key
 > m.json:2: history.1h.keep: expected a whole number of candles from 1 to 1000000000, found 1000000001
 ---
-{ "demo": { "seed": 1.5 } }
+{ "demo": { "seed": 1.5,
+"at": 253402300800000 } }
 > m.json:1: demo.seed: expected a whole number from 0 to 18446744073709551615, found 1.5
+> m.json:2: demo.at: expected 2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds from 1970 to 9999 or null, found 253402300800000
 ---
 { "sources": [] }
 ---
