@@ -198,7 +198,7 @@ fn check_limits(config: &Config, report: &mut Report) {
 /// Warns of a trusted network with every address, because clients are in it too.
 fn warn_of_trust(config: &Config, report: &mut Report) {
     for (at, network) in config.trusted_proxies.iter().enumerate() {
-        if network.0.prefix_len() == 0 {
+        if network.prefix_len() == 0 {
             let message = format!("{network} trusts every peer: each client can claim any address");
             report.warn(&format!("trustedProxies[{at}]"), message);
         }

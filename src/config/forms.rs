@@ -6,10 +6,11 @@
 use super::fault::wrong;
 use super::json::Node;
 use super::log_rules;
-use super::url::{Network, Url};
+use super::url::{Url, network};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::time::{MAX_TIME, UnixMs, digits, iso_8601};
+use ipnet::IpNet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -117,6 +118,11 @@ impl<T> TextForm<T> {
         self.expected.to_string()
     }
 
+    /// Reads a text.
+    pub(super) fn read(&self, node: &Node) -> Normal<T> {
+        self.parse(&node.text().ok_or(None)?).map_err(Some)
+    }
+
     /// Reads digits: a number of the file, or a text of digits.
     pub(super) fn read_digits(&self, node: &Node) -> Normal<T> {
         let digits = node.text().or(node.number().map(str::to_string));
@@ -190,8 +196,8 @@ pub(super) const MARKET_ID: TextForm<String> =
 pub(super) const KEY_PART: TextForm<String> = MARKET_ID;
 
 /// Addresses of proxies.
-pub(super) const NETWORK: TextForm<Network> =
-    form("an address or a network like \"10.0.0.0/8\"", |text| Network::parse(text).ok_or(None));
+pub(super) const NETWORK: TextForm<IpNet> =
+    form("an address or a network like \"10.0.0.0/8\"", |text| network(text).ok_or(None));
 
 /// The name of a source.
 pub(crate) const SOURCE_ID: TextForm<String> =

@@ -8,10 +8,11 @@
 use super::fault::wrong;
 use super::forms::{Data, ListenAddress, Poll, TextForm, form};
 use super::json::{self, Node};
-use super::url::{Network, Url};
+use super::url::Url;
 use super::values::Wrong;
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
+use ipnet::IpNet;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
@@ -268,10 +269,17 @@ leaves!(u8 Decimal, TextForm<Self>, TextForm::told, TextForm::read_digits, Self:
 leaves!(UnixMs, TextForm<Self>, TextForm::told, TextForm::read_digits, |time: &Self| {
     json::text(time)
 });
+// A single address is printed without the number of its bits.
+leaves!(IpNet, TextForm<Self>, TextForm::told, TextForm::read, |it: &Self| match it.prefix_len()
+    == it.max_prefix_len()
+{
+    true => json::text(it.addr()),
+    false => json::text(it),
+});
 leaves!(
-    String ListenAddress Data Network Url,
+    String ListenAddress Data Url,
     TextForm<Self>,
     TextForm::told,
-    |form: &TextForm<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
+    TextForm::read,
     |value: &Self| json::text(value)
 );

@@ -47,4 +47,4 @@ pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
     HistoryConfig, SourceConfig, Tls,
 };
-pub use url::{Credentials, Network, Url};
+pub use url::{Credentials, Url, network};

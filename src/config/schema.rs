@@ -22,7 +22,7 @@ use super::forms::{
 use super::json::Node;
 use super::limits::Limits;
 use super::members::{Number, candles, count, millis};
-use super::url::{Network, Url};
+use super::url::Url;
 use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
@@ -68,7 +68,7 @@ object! {
         /// What `/api/ecosystem` lists.
         ecosystem: Ecosystem, "ecosystem";
         /// Addresses of proxies in front of marketd. Only their `X-Forwarded-For` is believed.
-        trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
+        trusted_proxies: Vec<ipnet::IpNet>, "trustedProxies" NETWORK;
         /// Logs a line for each response, as `--log access=info` does, unless `log` has a rule for `access`.
         access_log: bool, "accessLog";
         /// Which lines the log has, in the form of `--log`; null: level `info`.

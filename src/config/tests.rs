@@ -157,7 +157,7 @@ fn what_is_printed_reads_back_as_the_same() {
     assert_eq!(full.sources[1].stale_after, Duration::from_secs(5));
     assert_eq!(full.history.d1, Depth { keep: 100, backfill: 100 });
     assert_eq!(full.trusted_proxies.len(), 3);
-    assert!(full.trusted_proxies[0].holds([10, 9, 8, 7].into()));
+    assert!(full.trusted_proxies[0].contains(&std::net::IpAddr::from([10, 9, 8, 7])));
     check(&full);
     check(&loaded(&[], &[]).config);
     check(&loaded(&["--source", "okx", "--demo"], &[]).config);

@@ -248,8 +248,8 @@ fn names(entry: &str, url: &Url) -> bool {
     let address = url.host.parse::<IpAddr>().ok();
     // Networks are tried first, because `split_port` would take a colon of an IPv6 address without
     // brackets as the start of a port.
-    if let Some(network) = Network::parse(entry) {
-        return address.is_some_and(|address| network.holds(address));
+    if let Some(network) = network(entry) {
+        return address.is_some_and(|address| network.contains(&address));
     }
     let Some((host, port)) = split_port(entry).filter(|_| !entry.contains('/')) else {
         return false;
@@ -278,46 +278,17 @@ pub(super) fn is_loopback(host: &str) -> bool {
     }
 }
 
-/// A network, or a single address, which is a network with all of its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network(pub(super) IpNet);
-
-impl Network {
-    /// Reads `10.0.0.0/8`, `fd00::/8` or a single address.
-    pub fn parse(text: &str) -> Option<Network> {
-        let Ok(network) = text.parse::<IpNet>() else {
-            return Some(text.parse::<IpAddr>().ok()?.to_canonical().into());
-        };
-        // Addresses of peers are canonical: an IPv4 address is never written as IPv6 (RFC 4291, 2.5.5.2).
-        match network.addr().to_canonical() {
-            IpAddr::V4(inner) if network.prefix_len() >= 96 => {
-                let network = IpNet::new(inner.into(), network.prefix_len() - 96);
-                network.ok().map(Network)
-            }
-            _ => Some(Network(network)),
+/// Reads a network, `10.0.0.0/8` or `fd00::/8`, or a single address, which is a network with all of its bits.
+pub fn network(text: &str) -> Option<IpNet> {
+    let Ok(network) = text.parse::<IpNet>() else {
+        return Some(text.parse::<IpAddr>().ok()?.to_canonical().into());
+    };
+    // Addresses of peers are canonical: an IPv4 address is never written as IPv6 (RFC 4291, 2.5.5.2).
+    match network.addr().to_canonical() {
+        IpAddr::V4(inner) if network.prefix_len() >= 96 => {
+            IpNet::new(inner.into(), network.prefix_len() - 96).ok()
         }
-    }
-
-    /// True if the address is in this network. An IPv4 address is in no IPv6 network, and vice
-    /// versa.
-    pub fn holds(&self, address: IpAddr) -> bool {
-        self.0.contains(&address)
-    }
-}
-
-impl From<IpAddr> for Network {
-    fn from(address: IpAddr) -> Network {
-        Network(address.into())
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.prefix_len() == self.0.max_prefix_len() {
-            self.0.addr().fmt(f)
-        } else {
-            self.0.fmt(f)
-        }
+        _ => Some(network),
     }
 }
 
@@ -325,6 +296,7 @@ impl fmt::Display for Network {
 mod tests {
     use super::*;
     use crate::config::forms::NETWORK;
+    use crate::config::values::KeyType;
 
     #[test]
     fn addresses_are_read_and_written_back() {
@@ -491,10 +463,10 @@ mod tests {
     #[test]
     fn a_network_holds_the_addresses_that_begin_like_it() {
         let check = |network: &str, address: &str, expected: bool| {
-            let parsed = Network::parse(network).expect("a network");
-            assert_eq!(parsed.to_string(), network);
-            let address = address.parse().expect("an address");
-            assert_eq!(parsed.holds(address), expected, "{network} {address}");
+            let mut parsed = NETWORK.parse(network).expect("a network");
+            assert_eq!(parsed.print(), format!("{network:?}"));
+            let address: IpAddr = address.parse().expect("an address");
+            assert_eq!(parsed.contains(&address), expected, "{network} {address}");
         };
         check("10.0.0.0/8", "10.255.0.1", true);
         check("10.0.0.0/8", "11.0.0.1", false);
@@ -509,7 +481,7 @@ mod tests {
         check("::1", "::1", true);
         check("::1", "::", false);
         let long = NETWORK.parse("192.0.2.1/32");
-        assert_eq!(long, Ok(Network::from(IpAddr::from([192, 0, 2, 1]))));
+        assert_eq!(long, Ok(IpNet::from(IpAddr::from([192, 0, 2, 1]))));
         for text in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/", "h", "[::1]"] {
             let message = format!("expected {}, found {text:?}", NETWORK.expected);
             assert_eq!(NETWORK.parse(text), Err(message));

@@ -1,7 +1,7 @@
 //! The rate limit: what an address has left, who is turned back, and whose request it was.
 
 use crate::requests::bench::{Bench, at};
-use marketd::config::{Limits, Network};
+use marketd::config::{Limits, network};
 use marketd::table::Key;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn bench() -> Bench {
     let limits = Limits { requests_per_minute: 60, request_burst: 3, ..Limits::default() };
     Bench::configured(limits, |config| {
-        config.trusted_proxies = Network::parse("10.0.0.1").into_iter().collect();
+        config.trusted_proxies = network("10.0.0.1").into_iter().collect();
     })
 }
 

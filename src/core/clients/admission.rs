@@ -5,13 +5,14 @@
 //! request then costs one check. `/health` and OPTIONS are free. It never counts connections: a connection
 //! counts for the address of the peer itself.
 
-use crate::config::{Config, Limits, Network};
+use crate::config::{Config, Limits};
 use crate::core::Context;
 use crate::core::api::Endpoint;
 use crate::core::clients::rate_limiter::RateLimiter;
 use crate::http::{Fields, Quota, Request};
 use crate::log_targets::HTTP;
 use crate::time::Mono;
+use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 /// See the module's page.
 #[derive(Debug)]
 pub struct Admission {
-    trusted: Box<[Network]>,
+    trusted: Box<[IpNet]>,
     rates: RateLimiter,
     /// When the log may say again that addresses are forgotten.
     next_warning: Mono,
@@ -114,7 +115,7 @@ impl Admission {
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        self.trusted.iter().any(|network| network.holds(address))
+        self.trusted.iter().any(|network| network.contains(&address))
     }
 }
 
@@ -135,7 +136,7 @@ mod tests {
     #[track_caller]
     fn check(peer: &str, lines: &[&str], expected: &str) {
         let trusted = ["10.0.0.0/8", "::1", "2001:db8:1::/48"];
-        let networks = trusted.iter().filter_map(|text| Network::parse(text));
+        let networks = trusted.iter().filter_map(|text| crate::config::network(text));
         let config = Config { trusted_proxies: networks.collect(), ..Config::default() };
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
