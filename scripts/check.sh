@@ -13,8 +13,8 @@ step cargo fmt --check
 step cargo clippy --locked --all-targets --all-features -- -D warnings
 RUSTDOCFLAGS='-D warnings' step cargo doc --locked --no-deps
 step cargo test
-# Of the tests in tests/ without features, this runs those that ask for features: all else has passed already, and
-# calls what no feature changes. The unit tests run where a word has 32 bits, if NARROW names such a
+# Of the tests in tests/ without features, this runs the claims: all else has passed already. The simulation only
+# leaves out what such a build has not. The unit tests run where a word has 32 bits, if NARROW names such a
 # target: a build without features is for small machines. Dependencies without optimisation: to optimise them takes
 # longer than it saves here.
 step cargo clippy --locked --all-targets --no-default-features -- -D warnings

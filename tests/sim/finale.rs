@@ -374,10 +374,16 @@ impl World {
             let is_cut = from.is_some() && shown.last() < wanted.last();
             let fields = chart_fields(&answer.headers).unwrap_or_else(|why| self.fail(&why));
             let is_all = fields.complete && fields.last_closed >= newest;
-            let link = fields.next.as_deref().and_then(|it| it.split("&from=").nth(1));
-            let begin = link.and_then(|it| it.split('&').next()?.parse::<i64>().ok());
-            let leads_on = |begin| shown.last() < Some(&begin) && begin <= wanted[shown.len()];
-            if !is_part(wanted) || !is_all || begin.map(leads_on) != is_cut.then_some(true) {
+            let led_to = |name: &str| {
+                let value = fields.next.as_deref()?.split(name).nth(1)?;
+                value.split(['&', '>']).next()?.parse::<i64>().ok()
+            };
+            let leads_on = |begin| {
+                let is_next = wanted.get(shown.len()).is_some_and(|next| begin <= *next);
+                is_next && shown.last() < Some(&begin) && led_to("&to=") == Some(to)
+            };
+            let leads_on = led_to("&from=").map(leads_on);
+            if !is_part(wanted) || !is_all || leads_on != is_cut.then_some(true) {
                 self.fail(&format!("{target} is {shown:?} and not of {wanted:?}: {fields:?}"));
             }
         }
