@@ -249,7 +249,7 @@ pub(crate) const TIME: TextForm<UnixMs> = form(
         let day = || iso_8601(format!("{text}T00:00:00").as_bytes());
         let time = || iso_8601(text.strip_suffix('Z')?.as_bytes());
         let moment = number.or_else(|| day().or_else(time).map(UnixMs));
-        moment.filter(|moment| *moment <= MAX_TIME).ok_or(None)
+        moment.filter(|moment| (UnixMs(0)..=MAX_TIME).contains(moment)).ok_or(None)
     },
 );
 

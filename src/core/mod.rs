@@ -198,7 +198,7 @@ impl Core {
     }
 
     /// Tells whether the driver has yet to read what came during a pause of the process. Meanwhile no
-    /// deadline of a peer is judged.
+    /// deadline of a peer, of the disk or of the shutdown is judged.
     pub fn set_behind(&mut self, is_behind: bool) {
         self.cx.is_behind = is_behind;
     }

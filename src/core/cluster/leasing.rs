@@ -135,7 +135,8 @@ impl Cluster {
             let seen_from = now + self.engine.lease + self.engine.tick();
             lease.rival = Some((before, seen_from));
         }
-        // A former collector that has died has spent nothing since it last renewed the lease.
+        // A former collector that has died is taken to have spent nothing since it last renewed the lease.
+        // What it spends until it stops is covered by the part of the limit that is never used.
         let silent = lease.rival.as_ref().map_or(Duration::ZERO, |_| self.engine.lease);
         self.tell_role(id, sources, cx);
         sources.budget(id).take_over(now - silent);

@@ -249,7 +249,7 @@ impl Missing {
         }
     }
 
-    /// The batches up to this one are on disk, or came back.
+    /// The batches up to this one are on disk, or nothing of them is left to be written.
     pub fn written(&mut self, number: u64, cx: &mut Context) {
         let is_refilled = self.refilled_with.take_if(|by| *by <= number).is_some();
         if is_refilled && std::mem::take(&mut cx.stats.history.lost) {

@@ -73,15 +73,24 @@ impl Failures {
         cx.stats[self.source].failing[kind as usize] > 0
     }
 
-    /// Other nodes call the exchange from now on, or the route to it has changed: what failed here does not
-    /// matter. If the host is halted, `Sources` tells its halt again before this node calls it.
+    /// Other nodes call the exchange from now on: what failed here does not matter. Pauses go on, because only
+    /// time ends them, and this node may call the exchange again before their end.
     pub fn forget(&mut self, cx: &mut Context) {
         for it in &mut self.kinds {
-            (it.in_a_row, it.since, it.pause) = Default::default();
+            it.pause.is_of_node = false;
             it.episode.forget();
         }
         let status = &mut cx.stats[self.source];
         (status.failing, status.kind_failing_since) = Default::default();
+    }
+
+    /// The route to the exchange has changed: failures on the former route do not matter. If the host stays
+    /// the same, `Sources` tells its halt again.
+    pub fn rerouted(&mut self, cx: &mut Context) {
+        self.forget(cx);
+        for it in &mut self.kinds {
+            (it.in_a_row, it.since, it.pause) = Default::default();
+        }
     }
 
     /// The kind no longer fails, or nothing of it is requested any more that would tell.
@@ -442,8 +451,12 @@ mod tests {
             assert!(!failures.is_of_node(Duration::from_secs(10), &cx));
             cx.now.mono = cx.now.mono + Duration::from_secs(30);
             assert_eq!(failures.is_of_node(Duration::from_secs(10), &cx), expected);
+            let until = failures.until(RequestKind::Quotes);
             failures.forget(&mut cx);
             assert!(!failures.is_of_node(Duration::from_secs(10), &cx));
+            assert_eq!(failures.until(RequestKind::Quotes), until, "only time ends a pause");
+            failures.rerouted(&mut cx);
+            assert_eq!(failures.until(RequestKind::Quotes), Mono::default());
         }
     }
 }

@@ -339,7 +339,7 @@ impl Source {
         }
         if route {
             self.put_back_all(|_| true, cx);
-            self.failures.forget(cx);
+            self.failures.rerouted(cx);
             // The requests on these connections have been put back.
             self.upstream.reroute(route_to_exchange(&self.profile), cx);
         }

@@ -262,7 +262,10 @@ impl Source {
     /// The exchange may answer something else now: market list, quotes and newest candles are due at once.
     pub fn request_all(&mut self, cx: &mut Context) {
         self.quotes_due = cx.now.mono;
-        self.request_list(cx);
+        // A follower gets the list of its collector.
+        if self.role().collects() {
+            self.request_list(cx);
+        }
         self.clock.judge(cx);
         self.candles.refresh_all(cx);
         self.wake_up(cx.now);
@@ -273,7 +276,7 @@ impl Source {
         self.put_back_all(|request| *request.task() == Task::Markets, cx);
         self.pages.forget(&Task::Markets);
         self.jobs.retain(|job| !job.is_of_list());
-        self.list_due = cx.now.mono;
+        (self.list_due, self.list_tag) = (cx.now.mono, None);
     }
 
     /// The machine's clocks have moved against each other: the machine slept, or a clock was set. Responses
