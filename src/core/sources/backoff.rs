@@ -73,8 +73,8 @@ impl Failures {
         cx.stats[self.source].failing[kind as usize] > 0
     }
 
-    /// Other nodes call the exchange from now on: what failed here does not matter. Pauses go on, because only
-    /// time ends them, and this node may call the exchange again before their end.
+    /// Other nodes call the exchange from now on: what failed here does not matter. Pauses go on, because
+    /// only time ends them, and this node may call the exchange again before their end.
     pub fn forget(&mut self, cx: &mut Context) {
         for it in &mut self.kinds {
             it.pause.is_of_node = false;
