@@ -41,8 +41,9 @@ pub struct Quotes {
 #[derive(Clone, Copy, Debug, Default)]
 struct Holders {
     count: u16,
-    /// The version at which a source last dropped its quote; 0 if none has.
-    dropped: u64,
+    /// The version at which a source last dropped its quote, or the order of the sources last changed; 0 if
+    /// neither was so.
+    reordered: u64,
 }
 
 impl Quotes {
@@ -210,10 +211,18 @@ impl Quotes {
         };
         let holders = &mut self.holders[symbol.index()];
         holders.count -= 1;
-        holders.dropped = self.totals.changed(symbol);
+        holders.reordered = self.totals.changed(symbol);
         self.totals.counts.symbols -= usize::from(holders.count == 0);
         self.totals.counts.cached -= 1;
         feed.stale -= usize::from(quote.stale);
+    }
+
+    /// Notes that the sources of a symbol have another order, so that the quote of another source may be
+    /// served.
+    pub fn reorder(&mut self, symbol: SymbolId) {
+        if let Some(holders) = self.holders.get_mut(symbol.index()) {
+            holders.reordered = self.totals.changed(symbol);
+        }
     }
 
     /// The quote to serve for a symbol. It is the first fresh quote of `sources`, which are in the order of
@@ -304,9 +313,10 @@ impl Quotes {
         quote.is_some_and(|it| std::mem::replace(&mut it.is_left, is_left) != is_left)
     }
 
-    /// The version at which a source last dropped its quote of a symbol; 0 if none has.
-    pub fn dropped(&self, symbol: SymbolId) -> u64 {
-        self.holders.get(symbol.index()).map_or(0, |holders| holders.dropped)
+    /// The version at which a source last dropped its quote of a symbol, or the order of its sources last
+    /// changed; 0 if neither was so.
+    pub fn reordered(&self, symbol: SymbolId) -> u64 {
+        self.holders.get(symbol.index()).map_or(0, |holders| holders.reordered)
     }
 
     /// The symbols with a quote that has changed, come or gone, by index.

@@ -41,6 +41,7 @@ impl Catalog {
             match (before.sources.contains(&source), sources.contains(&source)) {
                 (false, true) => change.added.push(symbol),
                 (true, false) => change.removed.push(symbol),
+                (true, true) if *before.sources != *sources => change.moved.push(symbol),
                 _ => {}
             }
             other_known |= before.sources.is_empty() != sources.is_empty();

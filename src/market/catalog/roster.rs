@@ -44,6 +44,8 @@ pub struct ListChange {
     pub added: Vec<SymbolId>,
     /// No longer tracked: the caller drops the source's quotes and candles of these symbols.
     pub removed: Vec<SymbolId>,
+    /// The source has another place in the order of failover: its market was halted, or trades again.
+    pub moved: Vec<SymbolId>,
     /// Markets whose base or quote asset is not valid in a symbol.
     pub skipped: u32,
     /// Markets left out because of `limits.symbols`.

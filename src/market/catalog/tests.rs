@@ -136,7 +136,18 @@ fn a_halted_market_stays_until_that_has_lasted_long_and_another_source_that_trad
                 catalog.list(A, MarketInfo { active: !halted.contains(&at), ..info(text) });
             }
             catalog.doubt_list(A, Mono::default() + MAX_HALT * tenths / 10, |_| true);
-            end_list(&mut catalog, A, T1).expect("a usable list");
+            let order = |catalog: &Catalog| -> BTreeMap<SymbolId, Vec<SourceId>> {
+                let ids = all.iter().map(|text| id(catalog, text));
+                ids.map(|symbol| (symbol, catalog.sources_of(symbol).to_vec())).collect()
+            };
+            let mut before = order(&catalog);
+            let change = end_list(&mut catalog, A, T1).expect("a usable list");
+            before.retain(|id, was| {
+                let is = catalog.sources_of(*id);
+                is.len() == was.len() && is != &was[..]
+            });
+            let moved: BTreeSet<SymbolId> = change.moved.into_iter().collect();
+            assert_eq!(moved, before.into_keys().collect(), "{what} {tenths}");
             let doubted = catalog.take_doubted(A);
             assert_eq!((catalog.listed_by(A), doubted), (tracked, 0), "{what} {tenths}");
             for (at, text) in all.iter().enumerate() {

@@ -353,12 +353,13 @@ impl EventStream {
 
 /// True if the served quote may differ from the one at this version. A source that takes over may have a
 /// quote that is older than the version. Then the quote of another source has turned stale or was dropped
-/// since the version, and counts here.
+/// since the version, or the order of the sources has changed, and that counts here.
 fn has_changed(symbol: SymbolId, version: u64, view: &View<'_>) -> bool {
     let quotes = &view.market.quotes;
     let of_source = |source: &SourceId| {
         let quote = quotes.of(*source, symbol);
         quote.is_some_and(|quote| quote.version > version)
     };
-    quotes.dropped(symbol) > version || view.market.catalog.sources_of(symbol).iter().any(of_source)
+    quotes.reordered(symbol) > version
+        || view.market.catalog.sources_of(symbol).iter().any(of_source)
 }

@@ -324,6 +324,7 @@ impl Source {
         }
         let is_first = !catalog.has_list(id);
         let change = catalog.refresh_list(id, cx.now.unix);
+        change.moved.iter().for_each(|symbol| quotes.reorder(*symbol));
         if !change.removed.is_empty() {
             let markets = change.removed.len();
             log::info!(target: SOURCE, "markets removed source={source} markets={markets}");
