@@ -762,7 +762,7 @@ export const CHECKS = [
       try {
         await page.until(
           `document.body.classList.contains("lost") && document.getElementById("state").dataset.state === "lost" && !document.getElementById("notice").hidden`,
-          30_000,
+          45_000,
           "the page says that the connection is lost",
         );
         const took = Date.now() - since;
