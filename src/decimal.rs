@@ -11,7 +11,7 @@
 
 mod parse;
 
-pub use parse::{DecimalError, parse_short};
+pub use parse::DecimalError;
 use parse::{SMALL_DIGITS, SMALL_LIMIT};
 use std::cmp::Ordering;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Decimal {
 
     /// Parses an optional sign, digits with an optional point, and an optional exponent.
     pub fn parse(text: &[u8]) -> Result<Decimal, DecimalError> {
-        if let Some((mantissa, scale)) = parse_short(text) {
+        if let Some((mantissa, scale)) = parse::small(text) {
             return Ok(Decimal(Repr::Small { mantissa, scale }));
         }
         let (negative, digits, scale) = parse::any(text)?;
@@ -343,7 +343,7 @@ mod tests {
             let (first, second) = (byte(), byte());
             let length = usize::from(first ^ second) % 24;
             let text: Vec<u8> = (0..length).map(|_| byte()).collect();
-            if parse_short(&text).is_some() {
+            if parse::small(&text).is_some() {
                 let text = String::from_utf8_lossy(&text);
                 assert_eq!(Decimal::parse(text.as_bytes()), parse_any(text.as_bytes()), "{text}");
             }

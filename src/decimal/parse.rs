@@ -1,7 +1,7 @@
 //! Parses a text into the digits of a decimal.
 //!
-//! Owns the grammar: an optional sign, digits with an optional point, an optional exponent. [`parse_short`]
-//! parses short and plain texts, which are most texts of an exchange. [`any`] parses the others.
+//! Owns the grammar: an optional sign, digits with an optional point, an optional exponent. [`small`] parses
+//! short and plain texts, which are most texts of an exchange. [`any`] parses the others.
 
 /// A number of this many digits always fits an `i64`.
 pub(super) const SMALL_DIGITS: usize = 18;
@@ -32,8 +32,8 @@ pub enum DecimalError {
 }
 
 /// Parses the common case: digits with an optional point, at most 18 of them. Returns mantissa and scale in
-/// the normal form. `None` if `any` must parse the text, or reject it.
-pub fn parse_short(text: &[u8]) -> Option<(i64, u8)> {
+/// the normal form. `None` if [`any`] must parse the text, or reject it.
+pub(super) fn small(text: &[u8]) -> Option<(i64, u8)> {
     let unsigned = text.strip_prefix(b"-");
     let (negative, number) = (unsigned.is_some(), unsigned.unwrap_or(text));
     // 18 digits and a point: no sum below can overflow.

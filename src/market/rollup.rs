@@ -4,7 +4,10 @@
 //! compared and copied as text, so they may have any number of digits, and only volumes are parsed. It never
 //! rounds: if the exact sum does not fit, there is no candle.
 
-use crate::decimal::{Decimal, parse_short};
+use crate::decimal::Decimal;
+
+/// The most digits of a volume that is summed in one machine word.
+const WORD_DIGITS: usize = 18;
 
 /// The numbers of a rendered row `[t,o,h,l,c,v],`: open, high, low, close, volume. The decimals are in normal
 /// form and not negative.
@@ -117,16 +120,16 @@ impl<'a> Rollup<'a> {
 
 impl Sum {
     fn new(text: &[u8]) -> Sum {
-        match parse_short(text) {
-            Some((mantissa, scale)) => Sum::Word { mantissa: mantissa.into(), scale: scale.into() },
+        match word(text) {
+            Some((mantissa, scale)) => Sum::Word { mantissa: mantissa.into(), scale },
             None => Sum::Exact(Decimal::parse(text).ok()),
         }
     }
 
     fn add(&mut self, text: &[u8]) {
         if let Sum::Word { mantissa, scale } = self
-            && let Some((term, places)) = parse_short(text)
-            && let Some((sum, places)) = add_words((*mantissa, *scale), (term, places.into()))
+            && let Some((term, places)) = word(text)
+            && let Some((sum, places)) = add_words((*mantissa, *scale), (term, places))
         {
             (*mantissa, *scale) = (sum, places);
             return;
@@ -144,7 +147,24 @@ impl Sum {
     }
 }
 
-fn add_words((a, a_scale): (i128, u32), (b, b_scale): (i64, u32)) -> Option<(i128, u32)> {
+/// The digits and decimal places of a number, if a word holds them.
+fn word(text: &[u8]) -> Option<(u64, u32)> {
+    if text.len() > WORD_DIGITS {
+        return None;
+    }
+    let mut digits = 0u64;
+    let mut point = text.len();
+    for (at, byte) in text.iter().enumerate() {
+        if *byte == b'.' {
+            point = at + 1;
+        } else {
+            digits = digits * 10 + u64::from(byte - b'0');
+        }
+    }
+    Some((digits, (text.len() - point) as u32))
+}
+
+fn add_words((a, a_scale): (i128, u32), (b, b_scale): (u64, u32)) -> Option<(i128, u32)> {
     let b = i128::from(b);
     if a_scale == b_scale {
         return Some((a.checked_add(b)?, a_scale));
